@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * abxsdk/fs.h: files, the careful way.
+ *
+ * Every function takes a directory descriptor (or AT_FDCWD) and a path, returns 0 or -errno,
+ * opens with O_CLOEXEC, and restarts interrupted calls.
+ */
+#ifndef ABXSDK_FS_H
+#define ABXSDK_FS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "abxsdk/buf.h"
+
+/* Read a whole regular file of at most b->max bytes.  -EFBIG when it is larger. */
+int abx_fs_read(int dirfd, const char *path, struct abx_buf *b);
+
+/* Replace `path` with these bytes: temporary file beside it, fsync when `durable`, rename,
+ * fsync of the directory.  Readers see the old file or the new one, never a part. */
+int abx_fs_write_atomic(int dirfd, const char *path, const void *data, size_t len, mode_t mode,
+			bool durable);
+
+/* Write all of it; handles short writes. */
+int abx_fs_write_all(int fd, const void *data, size_t len);
+
+/* Create `path` and the directories above it; existing directories are kept as they are.
+ * Only for trusted paths: links on the way are followed. */
+int abx_fs_mkdir_p(int dirfd, const char *path, mode_t mode);
+
+/* Remove a file or a whole tree without following links or leaving the file system object
+ * that `path` names.  A missing one is success. */
+int abx_fs_remove_tree(int dirfd, const char *path);
+
+/* Open a directory, O_PATH not used so that it can be read and locked. */
+int abx_fs_open_dir(int dirfd, const char *path);
+
+#endif
