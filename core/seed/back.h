@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * core/seed/back.h: bringing a box's work back to the host.
+ *
+ * Changes are what differs between the seeded tree and the box's work tree now, ignored
+ * files aside.  The box is not trusted: paths are checked (no absolute ones, no `..`, nothing
+ * inside .git in any spelling), nothing is written through a symbolic link, no setuid bit is
+ * restored, and a host file that is no longer what was sent is a conflict, reported and left
+ * alone.
+ */
+#ifndef ABX_BACK_H
+#define ABX_BACK_H
+
+#include "core/host/cloud.h"
+
+enum abx_change_kind {
+	ABX_CHANGE_ADDED = 'A',
+	ABX_CHANGE_MODIFIED = 'M',
+	ABX_CHANGE_DELETED = 'D',
+};
+
+struct abx_change {
+	char *path;	     /* relative, bytes as in the box */
+	enum abx_change_kind kind;
+	uint32_t mode;	     /* new: 0100644, 0100755, 0120000; 0 when deleted */
+	char *blob;	     /* new object id, NULL when deleted */
+	char *problem;	     /* why it is not applied (conflict, refused path), or NULL */
+};
+struct abx_changes {
+	struct abx_change *items;
+	size_t len;
+};
+void abx_changes_release(struct abx_changes *c);
+
+struct abx_back {
+	const char *dir;       /* in the box, "/workspace" */
+	const char *seed_tree; /* from abx_seed_result */
+	const char *manifest;  /* host path, as written by abx_seed_into */
+	const char *workspace; /* host directory that is compared and written */
+};
+
+/* What would come back, with problems already marked.  Sorted by path. */
+int abx_back_changes(struct abx_cloud *cloud, const struct abx_call_opts *o,
+		     const struct abx_sandbox *sandbox, const struct abx_back *back,
+		     struct abx_changes *ret, struct abx_err *err);
+
+/* Bring those without a problem into the workspace; each file appears whole or not at all.
+ * A change that cannot be written gets a problem and the others go on. */
+int abx_back_apply(struct abx_cloud *cloud, const struct abx_call_opts *o,
+		   const struct abx_sandbox *sandbox, const struct abx_back *back,
+		   struct abx_changes *changes, abx_progress_fn progress, void *progress_ctx,
+		   struct abx_err *err);
+
+/* A unified diff (git's format, binary as text says so) of the same changes, to `fd`.
+ * stat: a summary instead.  color: with escape sequences. */
+int abx_back_diff(struct abx_cloud *cloud, const struct abx_call_opts *o,
+		  const struct abx_sandbox *sandbox, const struct abx_back *back, bool stat,
+		  bool color, int fd, struct abx_err *err);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * core/seed/seed.h: putting the project into a new box.
+ *
+ *	abx_seed_inspect(workspace, spool, &seed, err);      reads the host only, refuses early
+ *	abx_seed_into(seed, cloud, &opts, sandbox, &target, &result, err);
+ *
+ * The host's work tree, index, refs and config are not changed by a byte.  What travels: one
+ * tar stream (a pack of the objects that are needed, the index, a fresh config, the work
+ * tree's files as they are, times kept) and one script, which makes the branch, proves that
+ * the box has what the host has (objects connected, HEAD equal, status equal) and records
+ * the seeded state as a tree in a repository of its own beside the workspace, the base of
+ * `diff` and `download`.
+ *
+ * A state that this version cannot carry faithfully (submodules, LFS and other filters,
+ * line-end conversion, shallow, partial, sparse, linked worktrees, merges under way, nested
+ * repositories, ...) is refused by name, ABX_ENOTSUP, before anything costs.
+ */
+#ifndef ABX_SEED_H
+#define ABX_SEED_H
+
+#include "core/host/cloud.h"
+
+struct abx_seed;
+
+struct abx_seed_info {
+	bool git;
+	const char *base_commit; /* HEAD, or NULL */
+	const char *head_branch; /* the host's branch, or NULL */
+	uint64_t files, bytes;	 /* of the work tree */
+	uint64_t skipped;	 /* sockets, FIFOs, devices: not carried, said */
+};
+
+/* `spool` is a directory of ours for temporary files (the pack); it exists, is private, and
+ * is removed by the caller.  `workspace` is absolute and real. */
+int abx_seed_inspect(const char *workspace, const char *spool, struct abx_seed **ret,
+		     struct abx_err *err);
+void abx_seed_free(struct abx_seed *seed);
+const struct abx_seed_info *abx_seed_info(const struct abx_seed *seed);
+
+struct abx_seed_target {
+	const char *dir;      /* in the box, "/workspace"; exists */
+	const char *branch;   /* "agentbox/<name>"; ignored without git */
+	const char *manifest; /* host path of the file that remembers what was sent */
+	abx_progress_fn progress;
+	void *progress_ctx;
+};
+struct abx_seed_result {
+	char *branch, *base_commit; /* NULL without git */
+	char *seed_tree;	    /* NULL when the box has no git and needs none */
+};
+void abx_seed_result_release(struct abx_seed_result *r);
+
+int abx_seed_into(struct abx_seed *seed, struct abx_cloud *cloud, const struct abx_call_opts *o,
+		  const struct abx_sandbox *sandbox, const struct abx_seed_target *target,
+		  struct abx_seed_result *ret, struct abx_err *err);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * core/state/envfile.h: KEY=value files: secrets.env, --env-file.
+ *
+ * The grammar of dotenv: optional `export`, names [A-Za-z_][A-Za-z0-9_]*, values bare (up to
+ * a blank followed by #, trailing blanks cut), 'single quoted' (literal) or "double quoted"
+ * (\n \r \t \" \\ \$ escapes, may span lines).  Nothing is expanded or executed.  CRLF, a
+ * byte order mark and a missing last newline are fine; a later duplicate wins; a line that
+ * is none of this is an error with its number.
+ */
+#ifndef ABX_ENVFILE_H
+#define ABX_ENVFILE_H
+
+#include "core/util/err.h"
+#include "core/util/mem.h"
+
+struct abx_env {
+	struct abx_kv_owned {
+		char *key, *value;
+	} *items;
+	size_t len;
+};
+
+void abx_env_release(struct abx_env *e);
+void abx_env_set(struct abx_env *e, const char *key, const char *value);
+const char *abx_env_get(const struct abx_env *e, const char *key);
+bool abx_env_key_ok(const char *key);
+
+/* Parse text of `len` bytes; `name` is for messages.  Adds to `e`. */
+int abx_env_parse(struct abx_env *e, const char *name, const char *text, size_t len,
+		  struct abx_err *err);
+int abx_env_load(struct abx_env *e, const char *path, struct abx_err *err);
+/* "K=V" or "K" (taken from our environment; ABX_EUSAGE when it is not there). */
+int abx_env_add_arg(struct abx_env *e, const char *arg, struct abx_err *err);
+/* Text that abx_env_parse and a POSIX shell read back identically; free it. */
+char *abx_env_format(const struct abx_env *e);
+/* As an array for the ABI; pointers into `e`; free() the array. */
+struct abx_kv *abx_env_kv(const struct abx_env *e);
+
+#endif
