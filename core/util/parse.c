@@ -135,8 +135,7 @@ bool abx_is_provider_name(const char *name)
 	return true;
 }
 
-/* Length of the valid UTF-8 sequence at s, or 0. */
-static size_t utf8_len(const unsigned char *s)
+size_t abx_utf8_len(const unsigned char *s)
 {
 	size_t n;
 
@@ -172,7 +171,7 @@ void abx_quote_text(const char *bytes, char *text, size_t size)
 	size_t at = 0;
 
 	while (*s) {
-		size_t n = utf8_len(s), need = is_plain(s, n) ? n : 4;
+		size_t n = abx_utf8_len(s), need = is_plain(s, n) ? n : 4;
 
 		if (at + need + 4 > size) {
 			(void)snprintf(text + at, size - at, "...");

@@ -24,6 +24,9 @@ int abx_parse_bool(const char *text, bool *ret, struct abx_err *err);
 int abx_check_box_name(const char *name, struct abx_err *err);
 bool abx_is_provider_name(const char *name);
 
+/* Length of the valid UTF-8 sequence at `s` (1 for ASCII), 0 when it is none. */
+size_t abx_utf8_len(const unsigned char *s);
+
 /* Printable form of bytes from outside for one line of text: control characters, quotes and
  * invalid UTF-8 become \xNN; cut with "..." to fit. */
 void abx_quote_text(const char *bytes, char *text, size_t size);

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/* Making a box, as a journaled pipeline. */
+#include "core/box/create.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "abxsdk/fs.h"
+#include "core/box/exec.h"
+#include "core/box/labels.h"
+#include "core/box/recover.h"
+#include "core/box/undo.h"
+#include "core/seed/seed.h"
+#include "core/state/journal.h"
+#include "core/state/lock.h"
+#include "core/util/clock.h"
+#include "core/util/log.h"
+#include "core/util/mem.h"
+#include "core/util/parse.h"
+
+#define WORKSPACE_IN_BOX "/workspace"
+#define PROVISION_TIMEOUT_MS 600000
+#define READY_TIMEOUT_MS 60000
+#define READY_FIRST_WAIT_MS 100
+#define READY_MAX_WAIT_MS 1000
+#define SEED_TIMEOUT_MS 3600000
+
+/* Everything a create has in its hands. */
+struct create {
+	struct abx_app *app;
+	const struct abx_create *req;
+	struct abx_config *config;
+	struct abx_cloud *cloud;
+	const char *provider;
+	char *workspace;
+	struct abx_box box;
+	struct abx_seed *seed;
+	struct abx_env env;
+	int64_t timeout_ms;
+	int lock;
+	bool reserved;
+};
+
+static int resolve_workspace(struct create *c, struct abx_err *err)
+{
+	const char *given = c->req->workspace ? c->req->workspace : ".";
+	char shown[256];
+	struct stat st;
+
+	abx_quote_text(given, shown, sizeof(shown));
+	if (!*given)
+		return abx_err_set(err, ABX_EUSAGE, "workspace '': the path is empty");
+	c->workspace = realpath(given, NULL);
+	if (!c->workspace || stat(c->workspace, &st) < 0)
+		return abx_err_errno(err, errno, "workspace '%s'", shown);
+	if (!S_ISDIR(st.st_mode))
+		return abx_err_set(err, ABX_EINVAL, "workspace '%s': not a directory", shown);
+	if (access(c->workspace, R_OK | X_OK) < 0)
+		return abx_err_errno(err, errno, "workspace '%s'", shown);
+	if (strcmp(c->workspace, "/") == 0) {
+		(void)abx_err_set(err, ABX_EINVAL, "workspace '/': that is the whole machine");
+		return abx_err_remedy(err, "name the project's directory with -w");
+	}
+	return 0;
+}
+
+static int load_env(struct create *c, struct abx_err *err)
+{
+	const char *file = abx_config_get(c->config, "box.env_file", NULL);
+	int r = 0;
+
+	if (file && *file)
+		r = abx_env_load(&c->env, file, err);
+	if (r == 0 && c->req->env)
+		for (size_t i = 0; i < c->req->env->len; i++)
+			abx_env_set(&c->env, c->req->env->items[i].key,
+				    c->req->env->items[i].value);
+	return r;
+}
+
+static int load_timeout(struct create *c, struct abx_err *err)
+{
+	const char *text = abx_config_get(c->config, "box.timeout", NULL);
+
+	c->timeout_ms = c->req->timeout_ms;
+	if (c->timeout_ms || !text || !*text)
+		return 0;
+	return abx_parse_duration_ms(text, &c->timeout_ms, err);
+}
+
+/* All that can be refused before anything exists. */
+static int prepare(struct create *c, struct abx_err *err)
+{
+	abx_autofree char *key = NULL;
+	int r = resolve_workspace(c, err);
+
+	if (r == 0)
+		r = abx_app_open(c->app, err);
+	if (r < 0)
+		return r;
+	key = abx_project_key(c->workspace);
+	r = abx_config_open(&c->app->home, key, c->workspace, &c->config, err);
+	if (r == 0 && c->req->name)
+		r = abx_check_box_name(c->req->name, err);
+	if (r == 0)
+		r = load_env(c, err);
+	if (r == 0)
+		r = load_timeout(c, err);
+	if (r < 0)
+		return r;
+	c->provider = c->req->provider ? c->req->provider
+				       : abx_config_get(c->config, "box.provider", NULL);
+	r = abx_app_cloud(c->app, c->provider, c->config, &c->cloud, err);
+	if (r == 0)
+		abx_recover_abandoned(c->app, abx_cloud_name(c->cloud));
+	return r;
+}
+
+/* The lock comes before the record: a record without a holder is an abandoned one. */
+static int reserve(struct create *c, struct abx_err *err)
+{
+	char id[17];
+	struct abx_reserve in = {.id = id,
+				 .name = c->req->name,
+				 .project_path = c->workspace,
+				 .workspace = c->workspace,
+				 .provider = abx_cloud_name(c->cloud)};
+	int r;
+
+	abx_box_new_id(id);
+	r = abx_lock_box(&c->app->home, id, 0, &c->lock, err);
+	if (r < 0)
+		return r;
+	r = abx_boxes_reserve(c->app->db, &in, &c->box, err);
+	if (r < 0) {
+		abx_lock_forget(&c->app->home, id);
+		return r;
+	}
+	c->reserved = true;
+	return 0;
+}
+
+static int inspect(struct create *c, struct abx_err *err)
+{
+	abx_autofree char *spool = NULL;
+	int r = abx_home_dir(&c->app->home, &spool, err, "tmp/%s", c->box.id);
+
+	return r < 0 ? r : abx_seed_inspect(c->workspace, spool, &c->seed, err);
+}
+
+static int journal(struct create *c, const char *step, enum abx_journal_phase phase,
+		   const char *detail, struct abx_err *err)
+{
+	return abx_journal_add(c->app->db, c->box.id, "create", step, phase, detail, err);
+}
+
+/* What the provider said of it is in the record by now: take it over. */
+static int reload(struct create *c, struct abx_err *err)
+{
+	struct abx_box fresh = {0};
+	int r = abx_boxes_load(c->app->db, c->box.id, &fresh, err);
+
+	if (r < 0)
+		return r;
+	abx_box_release(&c->box);
+	c->box = fresh;
+	return 0;
+}
+
+/* The answer was lost, the sandbox perhaps not: it carries this attempt's label. */
+static int adopt_lost(struct create *c, struct abx_err *err)
+{
+	struct abx_call_opts o = {.timeout_ms = READY_TIMEOUT_MS};
+	struct abx_kv labels[ABX_N_LABELS];
+	struct abx_sandbox_list found = {0};
+	int r;
+
+	abx_labels_of_box(c->app->db, &c->box, labels);
+	r = abx_cloud_list(c->cloud, &o, labels, ABX_N_LABELS, &found, err);
+	if (r == 0 && found.len == 1)
+		r = abx_boxes_set_sandbox(c->app->db, c->box.id, &found.items[0].s, err);
+	else if (r == 0)
+		r = ABX_ENOTFOUND;
+	abx_sandbox_list_release(&found);
+	return r;
+}
+
+static int provision(struct create *c, struct abx_err *err)
+{
+	struct abx_call_opts o = {.timeout_ms = PROVISION_TIMEOUT_MS, .box_id = c->box.id};
+	struct abx_provision req = {ABX_INIT(struct abx_provision)};
+	abx_autofree struct abx_kv *env = NULL;
+	struct abx_kv labels[ABX_N_LABELS];
+	struct abx_sandbox_copy got = {0};
+	int r = journal(c, "provision", ABX_JOURNAL_INTENT, c->box.attempt, err);
+
+	if (r < 0)
+		return r;
+	abx_labels_of_box(c->app->db, &c->box, labels);
+	abx_env_set(&c->env, "AGENTBOX", c->box.name);
+	env = abx_env_kv(&c->env);
+	req.name = c->box.name;
+	req.image = c->req->image ? c->req->image : abx_config_get(c->config, "box.image", NULL);
+	req.idempotency_key = c->box.attempt;
+	req.labels = labels;
+	req.n_labels = ABX_N_LABELS;
+	req.env = env;
+	req.n_env = (uint32_t)c->env.len;
+	req.options = abx_cloud_box_options(c->cloud, &req.n_options);
+	req.timeout_ms = c->timeout_ms;
+	r = abx_cloud_provision(c->cloud, &o, &req, &got, err);
+	abx_sandbox_copy_release(&got);
+	if (r < 0 && r != ABX_ECANCELED && err->outcome_unknown && adopt_lost(c, NULL) == 0)
+		r = 0;
+	if (r == 0)
+		r = reload(c, err);
+	return r < 0 ? r : journal(c, "provision", ABX_JOURNAL_DONE, c->box.sandbox_id, err);
+}
+
+static bool may_become_ready(int code)
+{
+	return code != ABX_EAUTH && code != ABX_EPERM && code != ABX_ECANCELED &&
+	       code != ABX_ENOTSUP && code != ABX_EINVAL;
+}
+
+static int sleep_unless_cancelled(const struct abx_app *app, int64_t ms)
+{
+	int64_t until = abx_now_ms() + ms;
+
+	while (abx_now_ms() < until) {
+		struct timespec step = {0, 20000000};
+
+		if (abx_app_cancelled(app))
+			return ABX_ECANCELED;
+		(void)nanosleep(&step, NULL);
+	}
+	return 0;
+}
+
+/* Until a trivial command succeeds.  A box on this machine runs once it is started. */
+static int wait_ready(struct create *c, struct abx_err *err)
+{
+	static const char *const argv[] = {"true", NULL};
+	const struct abx_exec_request req = {.argv = argv, .cwd = "/", .fd_in = -1, .fd_out = -1,
+					     .fd_err = -1};
+	int64_t deadline = abx_now_ms() + READY_TIMEOUT_MS, wait = READY_FIRST_WAIT_MS;
+	struct abx_sandbox s = abx_app_sandbox(&c->box);
+
+	if (abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL)
+		return 0;
+	for (;;) {
+		struct abx_call_opts o = {.timeout_ms = deadline - abx_now_ms()};
+		int code = 0, r;
+
+		if (o.timeout_ms < 1)
+			return abx_err_set(err, ABX_ETIMEDOUT,
+					   "box '%s' did not become ready within %d s",
+					   c->box.name, READY_TIMEOUT_MS / 1000);
+		r = abx_exec_on(c->cloud, &o, &s, &req, &code, err);
+		if (r == 0 && code == 0)
+			return 0;
+		if (r < 0 && !may_become_ready(r))
+			return r;
+		if (sleep_unless_cancelled(c->app, wait) < 0)
+			return abx_err_set(err, ABX_ECANCELED, "interrupted");
+		wait = wait * 3 / 2 > READY_MAX_WAIT_MS ? READY_MAX_WAIT_MS : wait * 3 / 2;
+	}
+}
+
+static int seed(struct create *c, struct abx_err *err)
+{
+	struct abx_call_opts o = {.timeout_ms = SEED_TIMEOUT_MS, .box_id = c->box.id};
+	struct abx_sandbox s = abx_app_sandbox(&c->box);
+	abx_autofree char *branch = abx_xasprintf("agentbox/%s", c->box.name), *dir = NULL;
+	abx_autofree char *manifest = NULL;
+	struct abx_seed_target target = {.dir = WORKSPACE_IN_BOX,
+					 .branch = branch,
+					 .progress = c->app->host.progress,
+					 .progress_ctx = c->app->host.progress_ctx};
+	struct abx_seed_result got = {0};
+	int r = abx_home_dir(&c->app->home, &dir, err, "boxes/%s", c->box.id);
+
+	if (r == 0)
+		r = journal(c, "seed", ABX_JOURNAL_INTENT, NULL, err);
+	if (r < 0)
+		return r;
+	target.manifest = manifest = abx_xasprintf("%s/manifest", dir);
+	r = abx_seed_into(c->seed, c->cloud, &o, &s, &target, &got, err);
+	if (r < 0)
+		return r;
+	abx_xreplace(&c->box.branch, got.branch);
+	abx_xreplace(&c->box.base_commit, got.base_commit);
+	abx_xreplace(&c->box.seed_tree, got.seed_tree);
+	abx_seed_result_release(&got);
+	r = abx_boxes_update(c->app->db, &c->box, err);
+	return r < 0 ? r : journal(c, "seed", ABX_JOURNAL_DONE, c->box.base_commit, err);
+}
+
+static int run_setup(struct create *c, struct abx_err *err)
+{
+	const char *script = c->req->setup ? c->req->setup
+					   : abx_config_get(c->config, "box.setup", NULL);
+	const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+	struct abx_exec_request req = {.argv = argv, .fd_in = -1, .fd_out = STDERR_FILENO,
+				       .fd_err = STDERR_FILENO};
+	struct abx_call_opts o = {.box_id = c->box.id};
+	struct abx_sandbox s = abx_app_sandbox(&c->box);
+	int code = 0, r;
+
+	if (!script || !*script)
+		return 0;
+	r = journal(c, "setup", ABX_JOURNAL_INTENT, NULL, err);
+	if (r == 0)
+		r = abx_exec_on(c->cloud, &o, &s, &req, &code, err);
+	if (r < 0)
+		return r;
+	if (code) {
+		(void)abx_err_set(err, ABX_ESTATE, "the setup script ended with exit code %d",
+				  code);
+		return abx_err_remedy(err, "the box was removed; create it without --setup to "
+					   "look into it");
+	}
+	return journal(c, "setup", ABX_JOURNAL_DONE, NULL, err);
+}
+
+/* The last row and the record's new state are one transaction: a box is whole or pending. */
+static int finish(struct create *c, struct abx_err *err)
+{
+	abx_autofree char *spool = abx_xasprintf("%s/tmp/%s", c->app->home.path, c->box.id);
+	int r = abx_db_begin(c->app->db, err);
+
+	if (r < 0)
+		return r;
+	abx_xreplace(&c->box.pending, NULL);
+	c->box.state = ABX_BOX_RUNNING;
+	r = abx_boxes_update(c->app->db, &c->box, err);
+	if (r == 0)
+		r = journal(c, "done", ABX_JOURNAL_DONE, NULL, err);
+	if (r == 0)
+		r = abx_db_commit(c->app->db, err);
+	else
+		abx_db_rollback(c->app->db);
+	/* Litter at worst; prune takes it away. */
+	if (r == 0)
+		(void)abx_fs_remove_tree(AT_FDCWD, spool);
+	return r;
+}
+
+static int run_steps(struct create *c, struct abx_err *err)
+{
+	static int (*const steps[])(struct create *, struct abx_err *) = {
+		reserve, inspect, provision, wait_ready, seed, run_setup, finish};
+
+	for (size_t i = 0; i < ABX_N_ELEMENTS(steps); i++) {
+		int r = steps[i](c, err);
+
+		if (r < 0)
+			return r;
+		if (i + 1 < ABX_N_ELEMENTS(steps) && abx_app_cancelled(c->app))
+			return abx_err_set(err, ABX_ECANCELED, "create: interrupted");
+	}
+	return 0;
+}
+
+static void undo(struct create *c)
+{
+	const struct abx_undo how = {0};
+	struct abx_err why = ABX_ERR_INIT;
+	struct abx_box fresh = {0};
+
+	if (!c->reserved)
+		return;
+	/* An emitted sandbox may be on record that this process has not read back yet. */
+	if (abx_boxes_load(c->app->db, c->box.id, &fresh, NULL) == 0) {
+		abx_box_release(&c->box);
+		c->box = fresh;
+	}
+	if (abx_undo_box(c->app, &c->box, &how, &why) < 0)
+		abx_warn("box '%s' could not be removed again: %s (agentbox prune tries again)",
+			 c->box.name, why.text);
+}
+
+int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx_box *ret,
+		   uint64_t *ret_files, uint64_t *ret_bytes, struct abx_err *err)
+{
+	struct create c = {.app = app, .req = req, .lock = -1};
+	int r = prepare(&c, err);
+
+	if (r == 0)
+		r = run_steps(&c, err);
+	if (r < 0)
+		undo(&c);
+	if (r == 0) {
+		const struct abx_seed_info *info = abx_seed_info(c.seed);
+
+		*ret_files = info->files;
+		*ret_bytes = info->bytes;
+		*ret = c.box;
+		memset(&c.box, 0, sizeof(c.box));
+	}
+	abx_seed_free(c.seed);
+	abx_env_release(&c.env);
+	abx_box_release(&c.box);
+	abx_config_close(c.config);
+	abx_cleanup_close(&c.lock);
+	free(c.workspace);
+	return r;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * core/box/create.h: making a box, as a journaled pipeline.
+ *
+ * Before a step touches anything outside this process a journal row says what is about to
+ * exist; after it, a row says what does.  Killed anywhere, what remains is found by the
+ * box's label and removed by the next create, by `recover` or by `prune`.
+ */
+#ifndef ABX_CREATE_H
+#define ABX_CREATE_H
+
+#include "core/box/app.h"
+#include "core/state/envfile.h"
+
+struct abx_create {
+	const char *workspace;	   /* as the user wrote it; NULL = the current directory */
+	const char *name;	   /* NULL: one is made up */
+	const char *provider;	   /* NULL: as configured */
+	const char *image;	   /* NULL: the provider's own base */
+	const char *setup;	   /* shell script run in the workspace; NULL: as configured */
+	const struct abx_env *env; /* of every command in the box; may be NULL */
+	int64_t timeout_ms;	   /* life of the box; 0 = as configured */
+};
+
+/* On success the box runs and its record is complete.  On failure nothing is left, or what
+ * is left is recorded and the error says how to remove it.  ret_files and ret_bytes: what
+ * travelled. */
+int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx_box *ret,
+		   uint64_t *ret_files, uint64_t *ret_bytes, struct abx_err *err);
+
+#endif

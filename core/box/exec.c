@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* A command in a box. */
+#include "core/box/exec.h"
+
+#include <poll.h>
+#include <signal.h>
+
+#include "abxsdk/fs.h"
+#include "core/box/lifecycle.h"
+
+#define EXIT_TIMED_OUT 124
+#define KILL_GRACE_MS 2000
+
+struct sink {
+	const struct abx_exec_request *req;
+	int write_error;
+};
+
+/* The user's descriptor may be non-blocking: a pipe shared with somebody who made it so. */
+static int write_patiently(int fd, const char *data, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, data, len);
+
+		if (n >= 0) {
+			data += n;
+			len -= (size_t)n;
+			continue;
+		}
+		if (errno == EAGAIN) {
+			struct pollfd p = {fd, POLLOUT, 0};
+
+			(void)poll(&p, 1, -1);
+		} else if (errno != EINTR) {
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+static int on_output(void *io, int32_t stream, const void *data, size_t len)
+{
+	struct sink *sink = io;
+	int fd = stream == ABX_STREAM_STDERR ? sink->req->fd_err : sink->req->fd_out;
+	int r = fd < 0 ? 0 : write_patiently(fd, data, len);
+
+	if (r < 0)
+		sink->write_error = -r;
+	return r;
+}
+
+static int exit_code(const struct abx_exit *e)
+{
+	if (e->timed_out)
+		return EXIT_TIMED_OUT;
+	if (e->signo)
+		return 128 + (e->signo & 127);
+	return e->code & 255;
+}
+
+int abx_exec_on(struct abx_cloud *cloud, const struct abx_call_opts *o,
+		const struct abx_sandbox *s, const struct abx_exec_request *req, int *ret_code,
+		struct abx_err *err)
+{
+	struct sink sink = {.req = req};
+	struct abx_exec x = {ABX_INIT(struct abx_exec)};
+	struct abx_exit e = {ABX_INIT(struct abx_exit)};
+	abx_autofree struct abx_kv *env = req->env ? abx_env_kv(req->env) : NULL;
+	int r;
+
+	x.flags = req->detached ? ABX_EXEC_DETACHED : 0;
+	x.argv = req->argv;
+	x.cwd = req->cwd;
+	x.user = req->user;
+	x.env = env;
+	x.n_env = req->env ? (uint32_t)req->env->len : 0;
+	x.stdin_fd = req->fd_in;
+	x.control_fd = -1;
+	x.timeout_ms = req->timeout_ms;
+	x.grace_ms = KILL_GRACE_MS;
+	x.io = &sink;
+	x.output = on_output;
+	r = abx_cloud_exec(cloud, o, s, &x, &e, err);
+	/* `agentbox exec -- yes | head`: the reader had enough, which is no failure. */
+	if (sink.write_error == EPIPE) {
+		*ret_code = 128 + SIGPIPE;
+		return 0;
+	}
+	if (sink.write_error)
+		return abx_err_errno(err, sink.write_error, "write the command's output");
+	if (r < 0)
+		return r;
+	if (e.flags & ABX_EXIT_LOST)
+		return abx_err_set(err, ABX_ENETWORK, "the command's end was lost; it may still "
+						      "be running");
+	*ret_code = exit_code(&e);
+	return 0;
+}
+
+int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec_request *req,
+		 int *ret_code, struct abx_err *err)
+{
+	struct abx_call_opts o = {.box_id = box->id};
+	struct abx_sandbox s;
+	struct abx_cloud *cloud;
+	int r = abx_lifecycle_ensure_running(app, box, err);
+
+	if (r == 0)
+		r = abx_app_cloud_of(app, box, &cloud, err);
+	if (r < 0)
+		return r;
+	o.box_id = box->id;
+	s = abx_app_sandbox(box);
+	r = abx_exec_on(cloud, &o, &s, req, ret_code, err);
+	/* The machine restarted, or the box was stopped behind our back: nothing ran yet. */
+	if (r == ABX_ESTATE) {
+		r = abx_lifecycle_wake(app, box, err);
+		if (r < 0)
+			return r;
+		o.box_id = box->id;
+		s = abx_app_sandbox(box);
+		r = abx_exec_on(cloud, &o, &s, req, ret_code, err);
+	}
+	return r;
+}

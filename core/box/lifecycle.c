@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Boxes that exist: their state, starting, stopping, destroying. */
+#include "core/box/lifecycle.h"
+
+#include <string.h>
+
+#include "core/box/labels.h"
+#include "core/box/undo.h"
+#include "core/state/lock.h"
+#include "core/util/log.h"
+#include "core/util/mem.h"
+
+#define LOCK_WAIT_MS 30000
+#define LIST_TIMEOUT_MS 30000
+#define START_TIMEOUT_MS 300000
+#define STOP_TIMEOUT_MS 120000
+#define DEFAULT_GRACE_MS 5000
+
+static const struct abx_sandbox *find_sandbox(const struct abx_sandbox_list *list,
+					      const struct abx_box *box)
+{
+	for (size_t i = 0; i < list->len; i++) {
+		const struct abx_sandbox *s = &list->items[i].s;
+		const char *label = abx_sandbox_label(s, ABX_LABEL_BOX);
+
+		if (box->sandbox_id ? strcmp(s->id, box->sandbox_id) == 0
+				    : label && strcmp(label, box->id) == 0)
+			return s;
+	}
+	return NULL;
+}
+
+static int note_state(struct abx_app *app, struct abx_box *box, const struct abx_sandbox *s,
+		      struct abx_err *err)
+{
+	enum abx_box_state state = s ? abx_box_state_of_sandbox(s->state) : ABX_BOX_GONE;
+
+	/* Under way, or abandoned: that is not for a listing to decide. */
+	if (box->pending)
+		return 0;
+	if (s && s->expires_at_ms != box->expires_at_ms && s->expires_at_ms)
+		box->expires_at_ms = s->expires_at_ms;
+	else if (state == box->state)
+		return 0;
+	box->state = state;
+	return abx_boxes_update(app->db, box, err);
+}
+
+static int refresh_provider(struct abx_app *app, struct abx_box_list *boxes,
+			    const struct abx_box *first, struct abx_err *err)
+{
+	struct abx_call_opts o = {.timeout_ms = LIST_TIMEOUT_MS};
+	struct abx_kv labels[ABX_N_INSTALL_LABELS];
+	struct abx_sandbox_list found = {0};
+	struct abx_err why = ABX_ERR_INIT;
+	struct abx_cloud *cloud;
+	int noted = 0, r = abx_app_cloud_of(app, first, &cloud, &why);
+
+	abx_labels_of_install(app->db, labels);
+	if (r == 0)
+		r = abx_cloud_list(cloud, &o, labels, ABX_N_INSTALL_LABELS, &found, &why);
+	if (r == ABX_ECANCELED)
+		return abx_err_set(err, r, "%s", why.text);
+	if (r < 0)
+		abx_warn("%s: the state of its boxes is not known", why.text);
+	for (struct abx_box *b = boxes->items; b < boxes->items + boxes->len && noted == 0; b++) {
+		if (strcmp(b->provider, first->provider) != 0)
+			continue;
+		if (r == 0)
+			noted = note_state(app, b, find_sandbox(&found, b), err);
+		else if (!b->pending)
+			b->state = ABX_BOX_UNKNOWN;
+	}
+	abx_sandbox_list_release(&found);
+	return noted;
+}
+
+int abx_lifecycle_refresh(struct abx_app *app, struct abx_box_list *boxes, struct abx_err *err)
+{
+	for (size_t i = 0; i < boxes->len; i++) {
+		bool seen = false;
+		int r;
+
+		for (size_t j = 0; j < i && !seen; j++)
+			seen = strcmp(boxes->items[i].provider, boxes->items[j].provider) == 0;
+		if (seen)
+			continue;
+		r = refresh_provider(app, boxes, &boxes->items[i], err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* With the lock held the record may have moved on: read it again. */
+static int lock_and_reload(struct abx_app *app, struct abx_box *box, int *ret_lock,
+			   struct abx_err *err)
+{
+	abx_autofree char *id = abx_xstrdup(box->id);
+	abx_autoclose int lock = -1;
+	struct abx_box fresh = {0};
+	int r = abx_lock_box(&app->home, id, LOCK_WAIT_MS, &lock, err);
+
+	if (r < 0)
+		return abx_err_wrap(err, "box '%s'", box->name);
+	r = abx_boxes_load(app->db, id, &fresh, err);
+	if (r < 0)
+		return r;
+	abx_box_release(box);
+	*box = fresh;
+	*ret_lock = abx_steal_fd(&lock);
+	return 0;
+}
+
+/* Only destroying and pruning may go on with what an unfinished operation left. */
+static int refuse_unfinished(const struct abx_box *box, struct abx_err *err)
+{
+	if (!box->pending && box->sandbox_id)
+		return 0;
+	(void)abx_err_set(err, ABX_ESTATE, "box '%s': its %s was not finished", box->name,
+			  box->pending ? box->pending : "create");
+	return abx_err_remedy(err, "agentbox prune removes what is left of it");
+}
+
+static int set_state(struct abx_app *app, struct abx_box *box, enum abx_box_state state,
+		     struct abx_err *err)
+{
+	box->state = state;
+	return abx_boxes_update(app->db, box, err);
+}
+
+static int start_locked(struct abx_app *app, struct abx_box *box, struct abx_err *err)
+{
+	struct abx_call_opts o = {.timeout_ms = START_TIMEOUT_MS, .box_id = box->id};
+	struct abx_start_req req = {ABX_INIT(struct abx_start_req)};
+	struct abx_sandbox s = abx_app_sandbox(box);
+	struct abx_cloud *cloud;
+	struct abx_box fresh = {0};
+	int r = refuse_unfinished(box, err);
+
+	if (r == 0)
+		r = abx_app_cloud_of(app, box, &cloud, err);
+	if (r == 0)
+		r = abx_cloud_start(cloud, &o, &s, &req, err);
+	if (r == ABX_ENOTFOUND) {
+		(void)set_state(app, box, ABX_BOX_GONE, NULL);
+		(void)abx_err_set(err, ABX_ENOBOX, "box '%s': %s does not have it any more",
+				  box->name, box->provider);
+		return abx_err_remedy(err, "agentbox destroy %s removes the record", box->name);
+	}
+	if (r < 0)
+		return r;
+	/* The provider's own words on it were recorded while it started. */
+	r = abx_boxes_load(app->db, box->id, &fresh, err);
+	if (r < 0)
+		return r;
+	abx_box_release(box);
+	*box = fresh;
+	return set_state(app, box, ABX_BOX_RUNNING, err);
+}
+
+int abx_lifecycle_start(struct abx_app *app, struct abx_box *box, struct abx_err *err)
+{
+	abx_autoclose int lock = -1;
+	int r = lock_and_reload(app, box, &lock, err);
+
+	return r < 0 ? r : start_locked(app, box, err);
+}
+
+int abx_lifecycle_stop(struct abx_app *app, struct abx_box *box, int64_t grace_ms,
+		       struct abx_err *err)
+{
+	struct abx_call_opts o = {.timeout_ms = STOP_TIMEOUT_MS};
+	struct abx_stop_req req = {ABX_INIT(struct abx_stop_req)};
+	abx_autoclose int lock = -1;
+	struct abx_sandbox s;
+	struct abx_cloud *cloud;
+	int r = lock_and_reload(app, box, &lock, err);
+
+	if (r == 0)
+		r = refuse_unfinished(box, err);
+	if (r == 0)
+		r = abx_app_cloud_of(app, box, &cloud, err);
+	if (r < 0)
+		return r;
+	o.box_id = box->id;
+	req.grace_ms = grace_ms >= 0 ? grace_ms : DEFAULT_GRACE_MS;
+	s = abx_app_sandbox(box);
+	r = abx_cloud_stop(cloud, &o, &s, &req, err);
+	return r < 0 ? r : set_state(app, box, ABX_BOX_STOPPED, err);
+}
+
+int abx_lifecycle_destroy(struct abx_app *app, struct abx_box *box, bool force,
+			  struct abx_err *err)
+{
+	struct abx_undo how = {.force = force};
+	abx_autoclose int lock = -1;
+	int r = lock_and_reload(app, box, &lock, err);
+
+	/* Somebody else destroyed it while we waited. */
+	if (r == ABX_ENOBOX)
+		return 0;
+	return r < 0 ? r : abx_undo_box(app, box, &how, err);
+}
+
+int abx_lifecycle_forget(struct abx_app *app, struct abx_box *box, struct abx_err *err)
+{
+	abx_autoclose int lock = -1;
+	int r = lock_and_reload(app, box, &lock, err);
+
+	return r < 0 ? r : abx_undo_record(app, box, err);
+}
+
+int abx_lifecycle_ensure_running(struct abx_app *app, struct abx_box *box, struct abx_err *err)
+{
+	int r = refuse_unfinished(box, err);
+
+	if (r < 0 || box->state == ABX_BOX_RUNNING)
+		return r;
+	return abx_lifecycle_start(app, box, err);
+}
+
+int abx_lifecycle_wake(struct abx_app *app, struct abx_box *box, struct abx_err *err)
+{
+	return abx_lifecycle_start(app, box, err);
+}

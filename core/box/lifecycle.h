@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * core/box/lifecycle.h: boxes that exist: their state, starting, stopping, destroying.
+ */
+#ifndef ABX_LIFECYCLE_H
+#define ABX_LIFECYCLE_H
+
+#include "core/box/app.h"
+
+/*
+ * Ask the providers, once each, how the boxes are.  A provider that cannot be asked costs a
+ * warning and leaves its boxes unknown; a sandbox that its provider does not know any more
+ * makes the box gone.  Changed states are recorded.
+ */
+int abx_lifecycle_refresh(struct abx_app *app, struct abx_box_list *boxes, struct abx_err *err);
+
+/* All three take the box's lock, waiting for others that work on it. */
+int abx_lifecycle_start(struct abx_app *app, struct abx_box *box, struct abx_err *err);
+int abx_lifecycle_stop(struct abx_app *app, struct abx_box *box, int64_t grace_ms,
+		       struct abx_err *err);
+int abx_lifecycle_destroy(struct abx_app *app, struct abx_box *box, bool force,
+			  struct abx_err *err);
+/* Drop the record of a box; whatever it has at its provider stays. */
+int abx_lifecycle_forget(struct abx_app *app, struct abx_box *box, struct abx_err *err);
+
+/*
+ * Make sure that a command can run in it: starts a stopped one.  The state on record is
+ * believed, so that exec costs no further round trip; abx_lifecycle_wake() is for the
+ * caller whose command then failed with ABX_ESTATE.
+ */
+int abx_lifecycle_ensure_running(struct abx_app *app, struct abx_box *box, struct abx_err *err);
+int abx_lifecycle_wake(struct abx_app *app, struct abx_box *box, struct abx_err *err);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* The agentbox program: finds the command, runs it, prints its error, once. */
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+
+#include "core/cli/cmd.h"
+#include "core/util/log.h"
+#include "core/util/mem.h"
+#include "core/util/parse.h"
+#include "core/util/redact.h"
+
+static int cancel_pipe[2] = {-1, -1};
+static volatile sig_atomic_t signals_seen;
+
+/* The first one asks everything to come to an orderly end; a second one does not wait. */
+static void on_signal(int signo)
+{
+	int saved = errno;
+
+	if (signals_seen++ && signo == SIGINT)
+		_exit(130);
+	(void)!write(cancel_pipe[1], "", 1);
+	errno = saved;
+}
+
+static int install_signals(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
+	/* A closed standard descriptor must not be taken by a file of ours. */
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_WRONLY : O_RDONLY) != fd)
+			return -1;
+	if (pipe2(cancel_pipe, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -1;
+	for (size_t i = 0; i < ABX_N_ELEMENTS(signals); i++) {
+		struct sigaction old;
+
+		/* nohup and background jobs start with some ignored; that stays so. */
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			(void)sigaction(signals[i], &sa, NULL);
+	}
+	(void)signal(SIGPIPE, SIG_IGN);
+	return 0;
+}
+
+static void print_json_error(const struct abx_cli *cli, const struct abx_err *err)
+{
+	cJSON *doc = cJSON_CreateObject(), *e = cJSON_AddObjectToObject(doc, "error");
+
+	abx_json_text(e, "code", abx_err_name(err->code));
+	abx_json_text(e, "message", err->text);
+	abx_json_text(e, "remedy", err->remedy[0] ? err->remedy : NULL);
+	abx_json_text(e, "provider", cli->provider);
+	abx_json_text(e, "box", NULL);
+	(void)cJSON_AddBoolToObject(e, "retryable", abx_err_retryable(err->code));
+	abx_json_text(e, "request_id", err->request_id[0] ? err->request_id : NULL);
+	(void)abx_out_json(doc, NULL);
+}
+
+static void print_error(struct abx_cli *cli, struct abx_err *err)
+{
+	abx_progress_end(cli);
+	abx_redact(err->text);
+	abx_redact(err->remedy);
+	/* A command that streams somebody else's output never mixes JSON into it. */
+	if (cli->json && !cli->cmd->own_exit_code) {
+		print_json_error(cli, err);
+		return;
+	}
+	if (err->remedy[0])
+		(void)fprintf(stderr, "agentbox: %s (%s)\n", err->text, err->remedy);
+	else
+		(void)fprintf(stderr, "agentbox: %s\n", err->text);
+}
+
+static int run_command(struct abx_cli *cli, int argc, char **argv)
+{
+	struct abx_err err = ABX_ERR_INIT;
+	int r;
+
+	abx_app_init(&cli->app);
+	cli->app.host.cancel_fd = cancel_pipe[0];
+	cli->app.host.progress = abx_progress_show;
+	cli->app.host.progress_ctx = cli;
+	r = cli->cmd->run(cli, argc, argv, &err);
+	abx_progress_end(cli);
+	if (r < 0) {
+		if (!err.code)
+			(void)abx_err_set(&err, r, "%s failed", cli->cmd->name);
+		print_error(cli, &err);
+		r = cli->cmd->own_exit_code ? 125 : abx_err_exit_code(r);
+	}
+	abx_app_release(&cli->app);
+	abx_redact_forget_all();
+	return r;
+}
+
+/* `agentbox <provider> <command>` is short for `--provider`. */
+static const struct abx_cmd *find_command(struct abx_cli *cli, int *argc, char ***argv)
+{
+	const struct abx_cmd *cmd = abx_cmd_find((*argv)[1]);
+
+	if (cmd || *argc < 3 || !abx_is_provider_name((*argv)[1]))
+		return cmd;
+	cmd = abx_cmd_find((*argv)[2]);
+	if (!cmd)
+		return NULL;
+	cli->provider = (*argv)[1];
+	(*argv)++;
+	(*argc)--;
+	return cmd;
+}
+
+int main(int argc, char **argv)
+{
+	struct abx_cli cli = {0};
+	char shown[64];
+
+	if (install_signals() < 0) {
+		(void)fprintf(stderr, "agentbox: cannot set up signals: %s\n", strerror(errno));
+		return 1;
+	}
+	abx_log_init(false);
+	if (argc < 2 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
+		static char help[] = "help";
+		char *help_argv[] = {help, NULL};
+
+		cli.cmd = abx_cmd_find("help");
+		(void)run_command(&cli, 1, help_argv);
+		return argc < 2 ? 2 : 0;
+	}
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
+		cli.cmd = abx_cmd_find("version");
+	else
+		cli.cmd = find_command(&cli, &argc, &argv);
+	if (!cli.cmd) {
+		abx_quote_text(argv[1], shown, sizeof(shown));
+		(void)fprintf(stderr, "agentbox: unknown command '%s' (agentbox help lists them)\n",
+			      shown);
+		return 2;
+	}
+	return run_command(&cli, argc - 1, argv + 1);
+}
