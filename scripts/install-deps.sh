@@ -144,8 +144,8 @@ find_system()
 name_and_stop()
 {
 	{
-		echo "install-deps: no packages are installed on $system (only on Debian 12 or newer" \
-			"and Ubuntu 24.04 or newer)."
+		echo "install-deps: on $system nothing is installed for you (only on Debian 12" \
+			'or newer and Ubuntu 24.04 or newer).'
 		echo 'Install what is missing with its own package manager:'
 		printf '%s\n' "$lacking" | while IFS='|' read -r package probe why; do
 			printf '  %-28s %s (Debian: %s)\n' "$(in_words "$probe")" "$why" "$package"

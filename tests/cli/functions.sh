@@ -371,7 +371,8 @@ tree_sum()
 (
 	cd "$1" || exit 1
 	{
-		find . -path ./.git/index -prune -o -printf '%p\0%y %m %U %G %l\0' | sort -z | tr '\0' '\n'
+		find . -path ./.git/index -prune -o -printf '%p\001%y %m %U %G %l\0' |
+			sort -z | tr '\0' '\n'
 		find . -path ./.git/index -prune -o -type f -print0 | sort -z |
 			xargs -0 -r sha256sum --
 		[ ! -e .git ] || git --no-optional-locks ls-files -s -z | tr '\0' '\n'
