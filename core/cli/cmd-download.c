@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* agentbox download */
+#include "core/cli/changes.h"
+#include "core/util/parse.h"
+
+static void print_change(const struct abx_change *c)
+{
+	char shown[1024];
+
+	abx_quote_text(c->path, shown, sizeof(shown));
+	if (c->problem)
+		(void)printf("%c %s: not brought back: %s\n", c->kind, shown, c->problem);
+	else
+		(void)printf("%c %s\n", c->kind, shown);
+}
+
+static size_t count_problems(const struct abx_changes *changes)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < changes->len; i++)
+		n += changes->items[i].problem != NULL;
+	return n;
+}
+
+static int report(struct abx_cli *cli, const struct abx_changes *changes, bool dry,
+		  const char *workspace, struct abx_err *err)
+{
+	size_t n_problems = count_problems(changes);
+	int r;
+
+	if (cli->json) {
+		r = abx_out_json(abx_changes_json(changes), err);
+	} else {
+		for (size_t i = 0; i < changes->len; i++)
+			print_change(&changes->items[i]);
+		if (!changes->len)
+			r = abx_out_line(err, "nothing changed");
+		else
+			r = abx_out_line(err, "%zu %s %s", changes->len - n_problems,
+					 dry ? "would come back to" : "came back to", workspace);
+	}
+	if (r == 0 && n_problems) {
+		(void)abx_err_set(err, ABX_EEXIST, "%zu of %zu changes were not brought back",
+				  n_problems, changes->len);
+		return abx_err_remedy(err, "agentbox cp brings a single file wherever you want");
+	}
+	return r;
+}
+
+static int bring_back(struct abx_cli *cli, struct abx_changes_session *s,
+		      struct abx_changes *found, bool dry, struct abx_err *err)
+{
+	size_t n_good;
+	int r = abx_back_changes(s->cloud, &s->opts, &s->sandbox, &s->back, found, err);
+
+	if (r < 0)
+		return r;
+	n_good = found->len - count_problems(found);
+	if (!dry && n_good) {
+		if (!cli->json && !cli->yes)
+			for (size_t i = 0; i < found->len; i++)
+				print_change(&found->items[i]);
+		r = abx_ask(cli, err, "bring %zu changes back to %s", n_good, s->back.workspace);
+		if (r == 0)
+			r = abx_back_apply(s->cloud, &s->opts, &s->sandbox, &s->back, found,
+					   abx_progress_show, cli, err);
+		abx_progress_end(cli);
+	}
+	return r < 0 ? r : report(cli, found, dry, s->back.workspace, err);
+}
+
+static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
+{
+	struct abx_changes_session s = {0};
+	struct abx_changes found = {0};
+	bool dry = false;
+	const struct abx_opt opts[] = {
+		{0, "dry-run", ABX_OPT_KIND_FLAG, &dry, NULL, "only say what would come back"},
+		{0}};
+	struct abx_args args;
+	int r = abx_opts_parse(cli, opts, argc, argv, &args, err);
+
+	if (r != ABX_OPTS_GO)
+		return r;
+	if (args.n_pos > 1 || args.n_rest)
+		return abx_usage(cli, err, "download takes one box");
+	r = abx_changes_open(cli, args.n_pos ? args.pos[0] : NULL, /* workspace= */ NULL, &s, err);
+	if (r == 0)
+		r = bring_back(cli, &s, &found, dry, err);
+	abx_changes_release(&found);
+	abx_changes_close(&s);
+	return r;
+}
+
+const struct abx_cmd abx_cmd_download = {
+	.name = "download",
+	.usage = "[BOX] [--dry-run] [--json] [-y]",
+	.summary = "Bring the changes of a box back into the project.",
+	.help = "Added, changed and deleted files come back as they are in the box; ignored ones\n"
+		"do not.  A file that was changed here since the box was made is left alone and\n"
+		"named; the exit code is then 1.\n",
+	.run = run,
+};
