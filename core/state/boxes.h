@@ -66,8 +66,11 @@ char *abx_project_key(const char *path);
  * ABX_EEXIST names the box that has the name.  `in` gives project path, workspace, provider.
  */
 struct abx_reserve {
+	const char *id; /* chosen by the caller, who holds its lock; NULL: one is made */
 	const char *name, *project_path, *workspace, *provider;
 };
+/* 16 hexadecimal digits, never only decimal ones (those would read as an index). */
+void abx_box_new_id(char id[17]);
 int abx_boxes_reserve(struct abx_db *db, const struct abx_reserve *in, struct abx_box *ret,
 		      struct abx_err *err);
 
@@ -78,7 +81,9 @@ int abx_boxes_list(struct abx_db *db, const char *project, struct abx_box_list *
 		   struct abx_err *err);
 /* Write every column but id, name, index, project and created_at. */
 int abx_boxes_update(struct abx_db *db, const struct abx_box *b, struct abx_err *err);
-/* What a provider said about it: sandbox id, state, account, expiry, provider data. */
+/* What a provider said about it: sandbox id, state, account, expiry, provider data.  What it
+ * left out stays as it was, and so does the state while an operation is pending, for then
+ * whoever does that knows better. */
 int abx_boxes_set_sandbox(struct abx_db *db, const char *id, const struct abx_sandbox *s,
 			  struct abx_err *err);
 /* The record with its journal and resources; the project too when it was the last one. */

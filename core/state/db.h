@@ -22,10 +22,14 @@
 struct abx_db {
 	sqlite3 *sql;
 	char install[37]; /* uuid of this install, in every label */
+	char *path;
 };
 
 int abx_db_open(const struct abx_home *home, struct abx_db **ret, struct abx_err *err);
 void abx_db_close(struct abx_db *db);
+
+/* Read all of it and compare (doctor): 0, or ABX_ECORRUPT with the first thing found. */
+int abx_db_check(struct abx_db *db, struct abx_err *err);
 
 /* Power-loss durability of each commit.  On for boxes elsewhere, which go on billing; off for
  * boxes that end with this machine anyway (a SIGKILL loses nothing either way). */
@@ -48,6 +52,10 @@ int abx_db_query(struct abx_db *db, sqlite3_stmt **ret, struct abx_err *err, con
 		 const char *fmt, ...);
 /* Next row: 1, 0 at the end, negative on error. */
 int abx_db_step(struct abx_db *db, sqlite3_stmt *stmt, struct abx_err *err);
+/* Rows that the last INSERT, UPDATE or DELETE of this handle touched. */
+int64_t abx_db_changes(struct abx_db *db);
+/* Fill `err` from the handle's last error. */
+int abx_db_fail(struct abx_db *db, int sqlite_code, struct abx_err *err);
 /* A copy of a text column, NULL for NULL; free it. */
 char *abx_db_text(sqlite3_stmt *stmt, int column);
 

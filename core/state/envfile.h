@@ -2,11 +2,20 @@
 /*
  * core/state/envfile.h: KEY=value files: secrets.env, --env-file.
  *
- * The grammar of dotenv: optional `export`, names [A-Za-z_][A-Za-z0-9_]*, values bare (up to
- * a blank followed by #, trailing blanks cut), 'single quoted' (literal) or "double quoted"
- * (\n \r \t \" \\ \$ escapes, may span lines).  Nothing is expanded or executed.  CRLF, a
- * byte order mark and a missing last newline are fine; a later duplicate wins; a line that
- * is none of this is an error with its number.
+ * The grammar of dotenv, one assignment a line:
+ *
+ *	# a comment, or nothing
+ *	NAME=value            [A-Za-z_][A-Za-z0-9_]*; blanks before it and around = are fine
+ *	export NAME=value
+ *	BARE=a b#c  # comment  up to a blank followed by #; trailing blanks cut; no escapes
+ *	RAW='a $b \n'          literal up to the next ', may span lines
+ *	ESC="a\nb \$c"         \n \r \t \" \\ \$ \` are escapes, another \ stays; may span lines
+ *
+ * Behind a closing quote only blanks and a comment may follow.  Nothing is expanded or
+ * executed.  CRLF ends a line as LF does (in a quoted value too, where the line of the
+ * closing quote ends so); a byte order mark and a missing last newline are fine; a later
+ * duplicate wins; NUL bytes and lines that are none of this are errors with their number.
+ * Other bytes stay as they are, valid UTF-8 or not.
  */
 #ifndef ABX_ENVFILE_H
 #define ABX_ENVFILE_H
@@ -21,8 +30,12 @@ struct abx_env {
 	size_t len;
 };
 
+#define ABX_ENV_FILE_MAX_BYTES (8u << 20)
+#define ABX_ENV_MAX_VARIABLES 10000u
+
 void abx_env_release(struct abx_env *e);
 void abx_env_set(struct abx_env *e, const char *key, const char *value);
+void abx_env_unset(struct abx_env *e, const char *key);
 const char *abx_env_get(const struct abx_env *e, const char *key);
 bool abx_env_key_ok(const char *key);
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* The settings that agentbox itself has, and what a value may be. */
+#include "core/state/config-keys.h"
+
+#include <string.h>
+
+#include "core/util/parse.h"
+
+const struct abx_config_key abx_config_builtin[] = {
+	{"box.provider", "AGENTBOX_PROVIDER", "local", "where new boxes live", ABX_OPT_STRING,
+	 ABX_OPT_WORKSPACE_OK},
+	{"box.image", "AGENTBOX_IMAGE", NULL, "what new boxes boot from", ABX_OPT_STRING, 0},
+	{"box.setup", "AGENTBOX_SETUP", NULL, "shell script run in a new box", ABX_OPT_STRING,
+	 ABX_OPT_WORKSPACE_OK},
+	{"box.timeout", "AGENTBOX_TIMEOUT", NULL, "how long a new box lives", ABX_OPT_DURATION,
+	 ABX_OPT_WORKSPACE_OK},
+	{"box.env_file", "AGENTBOX_ENV_FILE", NULL, "file of variables for new boxes",
+	 ABX_OPT_STRING, 0},
+	{"box.ca_file", "AGENTBOX_CA_FILE", NULL, "certificates to trust, for services and in boxes",
+	 ABX_OPT_STRING, 0},
+};
+const size_t abx_config_n_builtin = ABX_N_ELEMENTS(abx_config_builtin);
+
+static int check_int(const char *value, struct abx_err *err)
+{
+	uint64_t n;
+
+	if (abx_parse_u64(*value == '-' ? value + 1 : value, INT64_MAX, &n))
+		return 0;
+	return abx_err_set(err, ABX_EINVAL, "'%.40s' is not a whole number", value);
+}
+
+/* A plugin of a repository's choice would be code of a repository's choice. */
+static int check_provider(const char *value, struct abx_err *err)
+{
+	char shown[64];
+
+	if (abx_is_provider_name(value))
+		return 0;
+	abx_quote_text(value, shown, sizeof(shown));
+	(void)abx_err_set(err, ABX_EINVAL, "'%s' is not the name of a provider", shown);
+	(void)abx_err_remedy(err, "a file can only be named on the command line");
+	return ABX_EINVAL;
+}
+
+int abx_config_check_type(const struct abx_config_key *key, const char *value,
+			  struct abx_err *err)
+{
+	uint64_t size;
+	int64_t ms;
+	bool flag;
+
+	if (strcmp(key->name, "box.provider") == 0)
+		return check_provider(value, err);
+	switch (key->type) {
+	case ABX_OPT_INT:
+		return check_int(value, err);
+	case ABX_OPT_BOOL:
+		return abx_parse_bool(value, &flag, err);
+	case ABX_OPT_DURATION:
+		return abx_parse_duration_ms(value, &ms, err);
+	case ABX_OPT_SIZE:
+		return abx_parse_size_bytes(value, &size, err);
+	default:
+		return 0;
+	}
+}
