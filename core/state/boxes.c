@@ -109,9 +109,9 @@ char *abx_project_key(const char *path)
 			     (unsigned long long)abx_hash_text(path));
 }
 
-#define BOX_COLUMNS                                                                           \
-	"id, name, idx, project, workspace, provider, sandbox_id, account, provider_data,"    \
-	" attempt, branch, base_commit, seed_tree, checkpoint, pending, error, state,"        \
+#define BOX_COLUMNS                                                                        \
+	"id, name, idx, project, workspace, provider, sandbox_id, account, provider_data," \
+	" attempt, branch, base_commit, seed_tree, checkpoint, pending, error, state,"     \
 	" created_at, expires_at"
 
 static void box_from_row(sqlite3_stmt *stmt, struct abx_box *b)
@@ -221,9 +221,9 @@ static int check_name_free(struct abx_db *db, const char *name, struct abx_err *
 	if (r != 1)
 		return r;
 	if (strcmp(other.name, name) == 0) {
-		(void)abx_err_set(err, ABX_EEXIST, "name '%s': taken by box %s of '%s', which is %s",
-				  name, other.id, other.workspace,
-				  abx_box_state_name(other.state));
+		(void)abx_err_set(err, ABX_EEXIST,
+				  "name '%s': taken by box %s of '%s', which is %s", name, other.id,
+				  other.workspace, abx_box_state_name(other.state));
 		(void)abx_err_remedy(err, "choose another name, or: agentbox destroy %s", name);
 	} else {
 		(void)abx_err_set(err, ABX_EEXIST, "name '%s': the id of box %s (%s) begins so",
@@ -301,8 +301,7 @@ static int choose_id(struct abx_db *db, const char *wanted, char **ret, struct a
 	return abx_err_set(err, ABX_EINTERNAL, "no free box id was found");
 }
 
-static int ensure_project(struct abx_db *db, const char *key, const char *path,
-			  struct abx_err *err)
+static int ensure_project(struct abx_db *db, const char *key, const char *path, struct abx_err *err)
 {
 	return abx_db_exec(db, err,
 			   "INSERT INTO projects (key, path, created_at) VALUES (?, ?, ?)"
@@ -331,12 +330,13 @@ static int lowest_index(struct abx_db *db, const char *project, uint32_t *ret, s
 
 static int insert_box(struct abx_db *db, const struct abx_box *b, struct abx_err *err)
 {
-	return abx_db_exec(db, err,
-			   "INSERT INTO boxes (id, name, idx, project, workspace, provider, attempt,"
-			   " pending, state, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-			   "ssissssssi", b->id, b->name, (int64_t)b->index, b->project,
-			   b->workspace, b->provider, b->attempt, b->pending,
-			   abx_box_state_name(b->state), b->created_at_ms);
+	return abx_db_exec(
+		db, err,
+		"INSERT INTO boxes (id, name, idx, project, workspace, provider, attempt,"
+		" pending, state, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"ssissssssi", b->id, b->name, (int64_t)b->index, b->project, b->workspace,
+		b->provider, b->attempt, b->pending, abx_box_state_name(b->state),
+		b->created_at_ms);
 }
 
 static int reserve_in_transaction(struct abx_db *db, const struct abx_reserve *in,

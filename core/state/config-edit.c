@@ -211,8 +211,13 @@ static int verify(struct edit *e)
 int abx_yaml_edit(const char *name, const char *text, size_t len, const char *key,
 		  const char *value, struct abx_buf *ret, struct abx_err *err)
 {
-	struct edit e = {.name = name, .text = text, .len = len, .key = key, .value = value,
-			 .out = ret, .err = err};
+	struct edit e = {.name = name,
+			 .text = text,
+			 .len = len,
+			 .key = key,
+			 .value = value,
+			 .out = ret,
+			 .err = err};
 	const struct abx_yaml_item *item;
 	int r = abx_yaml_read(name, text, len, NULL, &e.items, err);
 

@@ -16,8 +16,8 @@ const struct abx_config_key abx_config_builtin[] = {
 	 ABX_OPT_WORKSPACE_OK},
 	{"box.env_file", "AGENTBOX_ENV_FILE", NULL, "file of variables for new boxes",
 	 ABX_OPT_STRING, 0},
-	{"box.ca_file", "AGENTBOX_CA_FILE", NULL, "certificates to trust, for services and in boxes",
-	 ABX_OPT_STRING, 0},
+	{"box.ca_file", "AGENTBOX_CA_FILE", NULL,
+	 "certificates to trust, for services and in boxes", ABX_OPT_STRING, 0},
 };
 const size_t abx_config_n_builtin = ABX_N_ELEMENTS(abx_config_builtin);
 
@@ -43,8 +43,7 @@ static int check_provider(const char *value, struct abx_err *err)
 	return ABX_EINVAL;
 }
 
-int abx_config_check_type(const struct abx_config_key *key, const char *value,
-			  struct abx_err *err)
+int abx_config_check_type(const struct abx_config_key *key, const char *value, struct abx_err *err)
 {
 	uint64_t size;
 	int64_t ms;

@@ -26,8 +26,10 @@ int abx_db_fail(struct abx_db *db, int sqlite_code, struct abx_err *err)
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 	case SQLITE_PROTOCOL:
-		(void)abx_err_set(err, ABX_ETIMEDOUT, "database '%s': still in use by another "
-				  "command after %d s", db->path, DB_BUSY_MS / 1000);
+		(void)abx_err_set(err, ABX_ETIMEDOUT,
+				  "database '%s': still in use by another "
+				  "command after %d s",
+				  db->path, DB_BUSY_MS / 1000);
 		return ABX_ETIMEDOUT;
 	case SQLITE_FULL:
 		os = ENOSPC;
@@ -161,9 +163,8 @@ void abx_db_rollback(struct abx_db *db)
 
 int abx_db_set_durable(struct abx_db *db, bool durable, struct abx_err *err)
 {
-	return abx_db_exec(db, err,
-			   durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
-			   "");
+	return abx_db_exec(
+		db, err, durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", "");
 }
 
 int abx_db_check(struct abx_db *db, struct abx_err *err)

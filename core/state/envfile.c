@@ -206,13 +206,15 @@ static int scan_name(struct scan *s, char **ret)
 	while (s->at < s->end && name_char(*s->at))
 		s->at++;
 	if (s->at == begin || !name_start(*begin))
-		return bad(s, s->line, "no name of a variable (A-Z, a-z, 0-9 and _, not "
-				       "beginning with a digit)");
+		return bad(s, s->line,
+			   "no name of a variable (A-Z, a-z, 0-9 and _, not "
+			   "beginning with a digit)");
 	*ret = abx_xstrndup(begin, (size_t)(s->at - begin));
 	skip_blanks(s);
 	if (s->at == s->end || *s->at != '=')
-		return bad(s, s->line, at_line_end(s) ? "no = behind the name"
-						      : "a name has only A-Z, a-z, 0-9 and _");
+		return bad(s, s->line,
+			   at_line_end(s) ? "no = behind the name"
+					  : "a name has only A-Z, a-z, 0-9 and _");
 	s->at++;
 	return 0;
 }
@@ -279,8 +281,8 @@ int abx_env_load(struct abx_env *e, const char *path, struct abx_err *err)
 int abx_env_add_arg(struct abx_env *e, const char *arg, struct abx_err *err)
 {
 	const char *equals = strchr(arg, '='), *value;
-	abx_autofree char *key = equals ? abx_xstrndup(arg, (size_t)(equals - arg))
-					: abx_xstrdup(arg);
+	abx_autofree char *key =
+		equals ? abx_xstrndup(arg, (size_t)(equals - arg)) : abx_xstrdup(arg);
 	char shown[64];
 
 	if (!abx_env_key_ok(key)) {

@@ -55,8 +55,9 @@ static int check_dir(int fd, const char *path, struct abx_err *err)
 	if (fstat(fd, &st) < 0)
 		return abx_err_errno(err, errno, "home '%s'", path);
 	if (st.st_uid != geteuid()) {
-		(void)abx_err_set(err, ABX_EPERM, "home '%s': belongs to user %lu, not to you (%lu)",
-				  path, (unsigned long)st.st_uid, (unsigned long)geteuid());
+		(void)abx_err_set(err, ABX_EPERM,
+				  "home '%s': belongs to user %lu, not to you (%lu)", path,
+				  (unsigned long)st.st_uid, (unsigned long)geteuid());
 		return abx_err_remedy(err, "set AGENTBOX_HOME to a directory of yours");
 	}
 	if (st.st_mode & (S_IWGRP | S_IWOTH)) {

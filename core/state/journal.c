@@ -84,28 +84,29 @@ void abx_resource_rows_release(struct abx_resource_rows *rows)
 }
 
 /* The same thing has the same id, or the same name while its id is not known. */
-#define SAME_RESOURCE                                                                         \
-	" WHERE provider = ?1 AND box IS ?2 AND kind = ?3"                                    \
-	" AND ((?4 IS NOT NULL AND id = ?4)"                                                  \
+#define SAME_RESOURCE                                      \
+	" WHERE provider = ?1 AND box IS ?2 AND kind = ?3" \
+	" AND ((?4 IS NOT NULL AND id = ?4)"               \
 	"  OR (name IS ?5 AND name IS NOT NULL AND (id IS NULL OR ?4 IS NULL)))"
 
 static int note_exists(struct abx_db *db, const char *provider, const char *box_id,
 		       const struct abx_resource *res, uint32_t phase, struct abx_err *err)
 {
-	int r = abx_db_exec(db, err,
-			    "UPDATE resources SET id = coalesce(?4, id), name = coalesce(?5, name),"
-			    " sandbox_id = coalesce(?6, sandbox_id), phase = max(phase, ?7)"
-			    SAME_RESOURCE,
-			    "ssssssi", provider, box_id, res->kind, res->id, res->name,
-			    res->sandbox_id, (int64_t)phase);
+	int r = abx_db_exec(
+		db, err,
+		"UPDATE resources SET id = coalesce(?4, id), name = coalesce(?5, name),"
+		" sandbox_id = coalesce(?6, sandbox_id), phase = max(phase, ?7)" SAME_RESOURCE,
+		"ssssssi", provider, box_id, res->kind, res->id, res->name, res->sandbox_id,
+		(int64_t)phase);
 
 	if (r < 0 || abx_db_changes(db) > 0)
 		return r;
-	return abx_db_exec(db, err,
-			   "INSERT INTO resources (provider, box, kind, id, name, sandbox_id, phase)"
-			   " VALUES (?, ?, ?, ?, ?, ?, ?)",
-			   "ssssssi", provider, box_id, res->kind, res->id, res->name,
-			   res->sandbox_id, (int64_t)phase);
+	return abx_db_exec(
+		db, err,
+		"INSERT INTO resources (provider, box, kind, id, name, sandbox_id, phase)"
+		" VALUES (?, ?, ?, ?, ?, ?, ?)",
+		"ssssssi", provider, box_id, res->kind, res->id, res->name, res->sandbox_id,
+		(int64_t)phase);
 }
 
 int abx_resources_note(struct abx_db *db, const char *provider, const char *box_id,

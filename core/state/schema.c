@@ -106,8 +106,8 @@ static int insert_install(struct abx_db *db, struct abx_err *err)
 
 static int migrate_step(struct abx_db *db, int64_t version, struct abx_err *err)
 {
-	abx_autofree char *bump = abx_xasprintf("PRAGMA user_version = %lld",
-						(long long)version + 1);
+	abx_autofree char *bump =
+		abx_xasprintf("PRAGMA user_version = %lld", (long long)version + 1);
 	int r = abx_db_begin(db, err), code;
 
 	if (r < 0)
