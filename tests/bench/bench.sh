@@ -60,7 +60,10 @@ bench_version()
 
 bench_exec()
 {
-	"$agentbox" create -w "$repo" -n bench -y >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
+	"$agentbox" create -w "$repo" -n bench -y >"$scratch/log" 2>&1 || {
+		cat "$scratch/log"
+		exit 1
+	}
 	pid=$(cat "$AGENTBOX_HOME"/providers/local/boxes/*/run.json |
 		sed -n 's/.*"pid": *\([0-9]*\).*/\1/p')
 	"$pairs" "$runs" nsenter -t "$pid" -U --preserve-credentials -m -p -i -u -n /bin/true \
