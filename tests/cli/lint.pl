@@ -25,6 +25,8 @@ sub files {
 			$File::Find::prune = 1;
 			return;
 		}
+		# libtoolize put these here.
+		return if $path =~ /^m4\/l(?:ibtool|t.*)\.m4$/;
 		push @found, $path if -f && !-l && $path =~ $pattern;
 	} }, grep { -d } map { "$root/$_" } qw(core sdk providers tests scripts docs m4 .ci));
 	push @found, grep { -f "$root/$_" && $_ =~ $pattern }
