@@ -10,6 +10,10 @@
  * with backoff and Retry-After.  Everything a provider returns is checked before it is used.
  *
  * Errors carry the provider's name.  Texts are redacted.
+ *
+ * A cloud may be used from several threads.  What a provider emits is recorded from its own
+ * thread, so no database transaction may be open in the caller meanwhile.  Callbacks return
+ * soon once cancel_fd is readable: the call waits for one that is under way.
  */
 #ifndef ABX_CLOUD_H
 #define ABX_CLOUD_H
@@ -47,6 +51,8 @@ const char *abx_cloud_name(const struct abx_cloud *c);
 uint64_t abx_cloud_caps(const struct abx_cloud *c);
 /* The provider's table: members that it does not have are NULL.  For asking, not calling. */
 const struct abx_cloud_backend *abx_cloud_table(const struct abx_cloud *c);
+/* Requests that the provider sent and traced so far. */
+uint64_t abx_cloud_round_trips(const struct abx_cloud *c);
 /* Per-box options as resolved from config, for abx_provision.options. */
 const struct abx_kv *abx_cloud_box_options(const struct abx_cloud *c, uint32_t *ret_n);
 

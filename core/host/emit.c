@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* Results from a provider: checked, copied, and made durable where that is promised. */
+#include <string.h>
+
+#include "core/host/hostapi.h"
+#include "core/state/journal.h"
+#include "core/util/mem.h"
+
+/* Of one call; a provider that passes it is in a loop. */
+#define MAX_RESULTS 100000
+
+static void keep(struct abx_call *call, const struct abx_result *result)
+{
+	/* Outside of lists only the last one counts. */
+	if (!call->sink.is_list && result->type != &abx_record_row) {
+		for (size_t i = 0; i < call->n_results; i++) {
+			if (call->results[i].type == result->type) {
+				abx_result_release(&call->results[i]);
+				call->results[i] = *result;
+				return;
+			}
+		}
+	}
+	if (call->n_results == call->results_cap) {
+		call->results_cap = call->results_cap ? call->results_cap * 2 : 4;
+		call->results = abx_xreallocarray(call->results, call->results_cap,
+						  sizeof(*call->results));
+	}
+	call->results[call->n_results++] = *result;
+}
+
+static int store(struct abx_call *call, const struct abx_result *result, struct abx_err *err)
+{
+	const struct abx_call_sink *to = &call->sink;
+
+	if (!to->ctx || !to->ctx->db || to->is_list)
+		return 0;
+	if (result->type == &abx_record_sandbox && to->box_id)
+		return abx_boxes_set_sandbox(to->ctx->db, to->box_id, result->record, err);
+	if (result->type == &abx_record_resource)
+		return abx_resources_note(to->ctx->db, to->provider, to->box_id, result->record,
+					  result->phase, err);
+	return 0;
+}
+
+static int accept(struct abx_call *call, const struct abx_record_type *type, const void *src,
+		  uint32_t phase, struct abx_err *err)
+{
+	struct abx_result result = {.type = type, .phase = phase};
+	int r;
+
+	if (call->n_results >= MAX_RESULTS)
+		return abx_err_set(err, ABX_EPROTO, "more than %d results", MAX_RESULTS);
+	result.record = abx_xcalloc(1, type->size);
+	r = abx_record_copy(type, src, result.record, &result.memory, err);
+	if (r < 0)
+		(void)abx_err_wrap(err, "broken result");
+	if (r == 0)
+		r = store(call, &result, err);
+	if (r < 0) {
+		abx_result_release(&result);
+		return r;
+	}
+	keep(call, &result);
+	return 0;
+}
+
+static int32_t emit(struct abx_call *call, const struct abx_record_type *type, const void *src,
+		    uint32_t phase)
+{
+	struct abx_err err = ABX_ERR_INIT;
+	int r;
+
+	if (!abx_call_enter(call))
+		return ABX_ECANCELED;
+	r = accept(call, type, src, phase, &err);
+	if (r < 0 && !call->broken.code)
+		call->broken = err;
+	abx_call_leave(call);
+	return r < ABX_EPROTO ? ABX_EIO : r;
+}
+
+int32_t abx_emit_sandbox(struct abx_call *call, const struct abx_sandbox *s)
+{
+	return emit(call, &abx_record_sandbox, s, 0);
+}
+
+int32_t abx_emit_resource(struct abx_call *call, const struct abx_resource *res, uint32_t phase)
+{
+	return emit(call, &abx_record_resource, res, phase);
+}
+
+int32_t abx_emit_snapshot(struct abx_call *call, const struct abx_snapshot *s)
+{
+	return emit(call, &abx_record_snapshot, s, 0);
+}
+
+int32_t abx_emit_url(struct abx_call *call, const struct abx_url *u)
+{
+	return emit(call, &abx_record_url, u, 0);
+}
+
+int32_t abx_emit_ssh(struct abx_call *call, const struct abx_ssh *s)
+{
+	return emit(call, &abx_record_ssh, s, 0);
+}
+
+int32_t abx_emit_file(struct abx_call *call, const struct abx_file *f)
+{
+	return emit(call, &abx_record_file, f, 0);
+}
+
+int32_t abx_emit_rate(struct abx_call *call, const struct abx_rate *r)
+{
+	return emit(call, &abx_record_rate, r, 0);
+}
+
+int32_t abx_emit_usage(struct abx_call *call, const struct abx_usage *u)
+{
+	return emit(call, &abx_record_usage, u, 0);
+}
+
+int32_t abx_emit_row(struct abx_call *call, const struct abx_kv *cells, uint32_t n)
+{
+	const struct abx_row_record row = {ABX_INIT(struct abx_row_record), n, cells};
+
+	return emit(call, &abx_record_row, &row, 0);
+}
+
+int32_t abx_emit_log(struct abx_call *call, int32_t stream, const void *data, size_t len)
+{
+	const struct abx_host_ctx *ctx;
+
+	if (!abx_call_enter(call))
+		return ABX_ECANCELED;
+	ctx = call->sink.ctx;
+	if (ctx && ctx->log_output && len)
+		ctx->log_output(ctx->log_ctx, stream, data, len);
+	abx_call_leave(call);
+	return ABX_OK;
+}
