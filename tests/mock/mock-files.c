@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* The mock provider: files in and out. */
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "abxsdk/fs.h"
+#include "abxsdk/spawn.h"
+#include "mock.h"
+
+static int32_t copy_fd(struct abx_call *call, int from, int to, int64_t limit)
+{
+	char chunk[65536];
+
+	while (limit != 0) {
+		struct pollfd fds[2] = {{from, POLLIN, 0},
+					{mock_host->cancel_fd(call), POLLIN, 0}};
+		size_t want = limit > 0 && limit < (int64_t)sizeof(chunk) ? (size_t)limit
+									  : sizeof(chunk);
+		ssize_t n;
+
+		if (poll(fds, 2, -1) < 0)
+			continue;
+		if (fds[1].revents)
+			return ABX_ECANCELED;
+		n = read(from, chunk, want);
+		if (n < 0 && errno != EINTR)
+			return mock_fail_errno(call, EIO, "read");
+		if (n == 0)
+			break;
+		if (n > 0 && abx_fs_write_all(to, chunk, (size_t)n) < 0)
+			return mock_fail_errno(call, EIO, "write");
+		if (n > 0 && limit > 0)
+			limit -= n;
+	}
+	if (limit > 0)
+		return mock_fail(call, ABX_EINVAL, "the stream ended early");
+	return ABX_OK;
+}
+
+static int32_t check(struct abx_session *s, struct abx_call *call, const char *op, const char *id)
+{
+	struct mock_box b;
+	int32_t r = mock_fault_before(s, call, op);
+
+	mock_host->trace(call, "POST", op, 200, 10);
+	if (r == ABX_OK)
+		r = mock_box_load(s, call, id, &b);
+	if (r != ABX_OK)
+		return r;
+	if (b.state != ABX_STATE_RUNNING)
+		r = mock_fail(call, ABX_ESTATE, "the sandbox is stopped");
+	mock_box_release(&b);
+	return r;
+}
+
+static void make_parents(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	*slash = '\0';
+	(void)abx_fs_mkdir_p(AT_FDCWD, path, 0755);
+	*slash = '/';
+}
+
+int32_t mock_upload(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		    const struct abx_transfer *req)
+{
+	abx_autofree char *path = NULL;
+	abx_autoclose int fd = -1;
+	int32_t r = check(s, call, "upload", sb->id);
+
+	if (r != ABX_OK)
+		return r;
+	path = mock_map_path(s, sb->id, req->path);
+	if (req->flags & ABX_XFER_CREATE_PARENTS)
+		make_parents(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return mock_fail_errno(call, errno, "open the file");
+	r = copy_fd(call, req->fd, fd, req->size_bytes);
+	if (r == ABX_OK && fchmod(fd, req->mode ? req->mode & 07777 : 0644) < 0)
+		r = mock_fail_errno(call, errno, "set the mode");
+	return r == ABX_OK ? mock_fault_after(s, call, "upload") : r;
+}
+
+int32_t mock_download(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		      const struct abx_transfer *req)
+{
+	abx_autofree char *path = NULL;
+	abx_autoclose int fd = -1;
+	int32_t r = check(s, call, "download", sb->id);
+
+	if (r != ABX_OK)
+		return r;
+	path = mock_map_path(s, sb->id, req->path);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return mock_fail_errno(call, errno, "open the file");
+	r = copy_fd(call, fd, req->fd, -1);
+	return r == ABX_OK ? mock_fault_after(s, call, "download") : r;
+}
+
+/* `tar` of this machine, ended when the call is cancelled. */
+static int32_t run_tar(struct abx_call *call, const char *const *argv, int fd_in, int fd_out)
+{
+	const struct abx_spawn spawn = {.argv = argv, .fd_in = fd_in, .fd_out = fd_out,
+					.fd_err = -1, .new_session = 1};
+	int r, status = 0;
+	pid_t pid;
+
+	r = abx_spawn_start(&spawn, &pid);
+	if (r < 0)
+		return mock_fail_errno(call, r, "start tar");
+	for (;;) {
+		struct pollfd p = {mock_host->cancel_fd(call), POLLIN, 0};
+
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			break;
+		if (poll(&p, 1, 2) > 0) {
+			(void)kill(-pid, SIGKILL);
+			(void)abx_spawn_wait(pid, &status);
+			return ABX_ECANCELED;
+		}
+	}
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return mock_fail(call, ABX_EIO, "tar failed");
+	return ABX_OK;
+}
+
+int32_t mock_put_tar(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		     const struct abx_transfer *req)
+{
+	abx_autofree char *path = NULL;
+	int32_t r = check(s, call, "put_tar", sb->id);
+
+	if (r != ABX_OK)
+		return r;
+	path = mock_map_path(s, sb->id, req->path);
+	if (req->flags & ABX_XFER_CREATE_PARENTS)
+		(void)abx_fs_mkdir_p(AT_FDCWD, path, 0755);
+	{
+		const char *const argv[] = {"tar", "-x", "-p", "-o", "-C", path, "-f", "-", NULL};
+
+		r = run_tar(call, argv, req->fd, -1);
+	}
+	return r == ABX_OK ? mock_fault_after(s, call, "put_tar") : r;
+}
+
+int32_t mock_get_tar(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		     const struct abx_transfer *req)
+{
+	abx_autofree char *path = NULL, *dir = NULL;
+	const char *member = ".";
+	struct stat st;
+	int32_t r = check(s, call, "get_tar", sb->id);
+
+	if (r != ABX_OK)
+		return r;
+	path = mock_map_path(s, sb->id, req->path);
+	if (lstat(path, &st) < 0)
+		return mock_fail_errno(call, errno, "find the path");
+	dir = strdup(path);
+	if (dir && !S_ISDIR(st.st_mode)) {
+		*strrchr(dir, '/') = '\0';
+		member = strrchr(path, '/') + 1;
+	}
+	{
+		const char *const argv[] = {"tar", "-c", "-C", dir,    "-f",
+					    "-",   "--", member, NULL};
+
+		r = run_tar(call, argv, -1, req->fd);
+	}
+	return r == ABX_OK ? mock_fault_after(s, call, "get_tar") : r;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* The mock provider: its table and sessions. */
+#include "mock.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#ifdef MOCK_BARE
+#define MOCK_NAME "mockbare"
+#else
+#define MOCK_NAME "mock"
+#endif
+
+const struct abx_host *mock_host;
+
+int32_t mock_fail(struct abx_call *call, int32_t code, const char *fmt, ...)
+{
+	char text[512];
+	struct abx_failure f = {ABX_INIT(struct abx_failure), .code = code, .retry_after_ms = -1,
+				.text = text};
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return mock_host->fail(call, &f);
+}
+
+int32_t mock_fail_errno(struct abx_call *call, int errnum, const char *what)
+{
+	if (errnum < 0)
+		errnum = -errnum;
+	return mock_fail(call, errnum == ENOENT ? ABX_ENOTFOUND : ABX_EIO, "%s: %s", what,
+			 strerror(errnum));
+}
+
+static int32_t init(const struct abx_host *host)
+{
+	mock_host = host;
+	return ABX_OK;
+}
+
+static char *option(const struct abx_session_args *args, const char *name)
+{
+	for (uint32_t i = 0; i < args->n_options; i++)
+		if (strcmp(args->options[i].key, name) == 0)
+			return strdup(args->options[i].value);
+	return NULL;
+}
+
+static void session_close(struct abx_session *s)
+{
+	free(s->state_dir);
+	free(s->faults);
+	free(s->token);
+	free(s);
+}
+
+static int32_t session_open(struct abx_call *call, const struct abx_session_args *args,
+			    struct abx_session **ret)
+{
+	struct abx_session *s = calloc(1, sizeof(*s));
+	int32_t r;
+
+	if (!s)
+		return mock_fail(call, ABX_ENOMEM, "out of memory");
+	s->state_dir = strdup(args->state_dir);
+	s->faults = option(args, "faults");
+	s->token = option(args, "token");
+	r = mock_fault_before(s, call, "session_open");
+	if (r < 0) {
+		session_close(s);
+		return r;
+	}
+	*ret = s;
+	return ABX_OK;
+}
+
+#ifndef MOCK_BARE
+static int32_t verify(struct abx_session *s, struct abx_call *call)
+{
+	const struct abx_kv cells[] = {{"account", "mock-account"}};
+	int32_t r = mock_fault_before(s, call, "verify");
+
+	mock_host->trace(call, "GET", "/account", 200, 10);
+	if (r == ABX_OK && s->token && strcmp(s->token, "wrong-token") == 0)
+		r = mock_fail(call, ABX_EAUTH, "the token %s was refused", s->token);
+	return r == ABX_OK ? mock_host->emit_row(call, cells, 1) : r;
+}
+
+static int32_t doctor(struct abx_session *s, struct abx_call *call)
+{
+	const struct abx_kv cells[] = {
+		{"check", "processes"}, {"status", "ok"}, {"detail", "can be started"}};
+	int32_t r = mock_fault_before(s, call, "doctor");
+
+	return r == ABX_OK ? mock_host->emit_row(call, cells, ABX_N_ELEMENTS(cells)) : r;
+}
+#endif
+
+static const struct abx_option opt_faults = {ABX_INIT(struct abx_option),
+					     .type = ABX_OPT_STRING,
+					     .name = "faults",
+					     .env = "AGENTBOX_MOCK_FAULTS",
+					     .help = "how to misbehave"};
+static const struct abx_option opt_token = {ABX_INIT(struct abx_option),
+					    .type = ABX_OPT_STRING,
+					    .flags = ABX_OPT_SECRET,
+					    .name = "token",
+					    .env = "AGENTBOX_MOCK_TOKEN",
+					    .help = "a credential; \"wrong-token\" is refused"};
+static const struct abx_option opt_idle = {ABX_INIT(struct abx_option),
+					   .type = ABX_OPT_DURATION,
+					   .flags = ABX_OPT_PER_BOX | ABX_OPT_WORKSPACE_OK,
+					   .name = "idle",
+					   .dflt = "5m",
+					   .help = "kept with the box, of no effect"};
+static const struct abx_option *const options[] = {&opt_faults, &opt_token, &opt_idle, NULL};
+
+static const struct abx_cloud_backend backend = {
+	ABX_BACKEND_PREFIX(MOCK_NAME, "1.0.0"),
+	.summary = "Directories and processes of this machine, for tests",
+	.caps = ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY |
+		ABX_CAP_EXEC_SIGNAL | ABX_CAP_EXEC_TREE_KILL | ABX_CAP_LOCAL,
+	.options = options,
+	.init = init,
+	.session_open = session_open,
+	.session_close = session_close,
+#ifdef MOCK_BARE
+	.thread_model = ABX_THREADS_SERIAL,
+#else
+	.thread_model = ABX_THREADS_PARALLEL,
+	.verify = verify,
+	.doctor = doctor,
+	.resource_list = mock_resource_list,
+	.resource_delete = mock_resource_delete,
+	.put_tar = mock_put_tar,
+	.get_tar = mock_get_tar,
+#endif
+	.provision = mock_provision,
+	.get = mock_get,
+	.list = mock_list,
+	.start = mock_start,
+	.stop = mock_stop,
+	.destroy = mock_destroy,
+	.exec = mock_exec,
+	.upload = mock_upload,
+	.download = mock_download,
+};
+
+ABX_PROVIDER_NOTE(MOCK_NAME, "1.0.0");
+
+const struct abx_cloud_backend *agentbox_cloud_backend(void)
+{
+	return &backend;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/mock/mock.h: a provider for the tests of the core.
+ *
+ * A sandbox is a directory, STATE/sandboxes/ID with sandbox.json and root/; commands are real
+ * processes of this machine, without any isolation, whose paths below /workspace are mapped
+ * to root/workspace.  AGENTBOX_MOCK_ROOT in a process names the root and marks it as ours.
+ *
+ * The option `mock.faults` (AGENTBOX_MOCK_FAULTS) makes it misbehave.  Rules are separated by
+ * `;`, parameters of a rule by `,`:
+ *
+ *	provision:fail=ERATE,retry_after=50,times=2     the first two fail
+ *	exec:delay=300                                  each takes so long, cancel is honoured
+ *	provision:lose                                  does it, and reports a lost answer
+ *	destroy:kill        destroy:kill,after=1        SIGKILL of the own process
+ *	exec:hang                                       for ever, whatever the host says
+ *	get:garbage                                     results that break the contract
+ *	resource                                        provision makes a "disk" beside the sandbox
+ *
+ * `times=N` holds for all processes together: a counter is kept in STATE/faults.
+ *
+ * The second provider, mockbare, is the same code with only the required operations and
+ * ABX_THREADS_SERIAL.
+ */
+#ifndef ABX_MOCK_H
+#define ABX_MOCK_H
+
+#include <agentbox/cloud_backend.h>
+
+#include "abxsdk/buf.h"
+
+struct abx_session {
+	char *state_dir, *faults, *token;
+};
+
+extern const struct abx_host *mock_host;
+
+struct mock_box {
+	char id[64], name[256], attempt[64];
+	uint32_t state;
+	struct abx_kv *labels;
+	uint32_t n_labels;
+	void *doc; /* cJSON that owns the labels */
+};
+
+/* mock.c */
+int32_t mock_fail(struct abx_call *call, int32_t code, const char *fmt, ...) ABX_PRINTF(3, 4);
+int32_t mock_fail_errno(struct abx_call *call, int errnum, const char *what);
+
+/* mock-faults.c: what the rules say about an operation, before and after it is done. */
+int32_t mock_fault_before(struct abx_session *s, struct abx_call *call, const char *op);
+int32_t mock_fault_after(struct abx_session *s, struct abx_call *call, const char *op);
+/* Is there a rule `what`, alone or for `op`?  Counts as one use. */
+int mock_fault_is(struct abx_session *s, const char *op, const char *what);
+
+/* mock-state.c */
+char *mock_path(const struct abx_session *s, const char *fmt, ...) ABX_PRINTF(2, 3);
+/* 0, ABX_ENOTFOUND, or another failure that was reported. */
+int32_t mock_box_load(struct abx_session *s, struct abx_call *call, const char *id,
+		      struct mock_box *ret);
+int32_t mock_box_save(struct abx_session *s, struct abx_call *call, const struct mock_box *b);
+void mock_box_release(struct mock_box *b);
+int32_t mock_box_emit(struct abx_session *s, struct abx_call *call, const struct mock_box *b);
+/* A path in the box as a path here; free it. */
+char *mock_map_path(const struct abx_session *s, const char *id, const char *path);
+
+/* mock-exec.c */
+int32_t mock_exec(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		  const struct abx_exec *req, struct abx_exit *ret);
+/* End every process of a box. */
+void mock_kill_all(const struct abx_session *s, const char *id);
+
+/* mock-files.c */
+int32_t mock_upload(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		    const struct abx_transfer *req);
+int32_t mock_download(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		      const struct abx_transfer *req);
+int32_t mock_put_tar(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		     const struct abx_transfer *req);
+int32_t mock_get_tar(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		     const struct abx_transfer *req);
+
+/* mock-life.c */
+int32_t mock_provision(struct abx_session *s, struct abx_call *call,
+		       const struct abx_provision *req);
+int32_t mock_get(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb);
+int32_t mock_list(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req);
+int32_t mock_start(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		   const struct abx_start_req *req);
+int32_t mock_stop(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		  const struct abx_stop_req *req);
+int32_t mock_destroy(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		     const struct abx_stop_req *req);
+int32_t mock_resource_list(struct abx_session *s, struct abx_call *call,
+			   const struct abx_list_req *req);
+int32_t mock_resource_delete(struct abx_session *s, struct abx_call *call,
+			     const struct abx_resource *res);
+
+#endif
