@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* What the helper programs share: request, answers, memory, a child that shares it. */
+#include "providers/local/box.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "abxsdk/fs.h"
+
+#define CHILD_STACK_BYTES ((size_t)1 << 20)
+
+void box_harden(void)
+{
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
+		for (int fd = LB_FD_REQUEST; fd <= LB_FD_LAST; fd++)
+			(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+void box_send(const struct lb_msg *m)
+{
+	ssize_t n;
+
+	do
+		n = write(LB_FD_STATUS, m, sizeof(*m));
+	while (n < 0 && errno == EINTR);
+}
+
+void box_send_kind(enum lb_kind kind, int64_t value)
+{
+	struct lb_msg m = {.kind = (uint32_t)kind, .value = value};
+
+	box_send(&m);
+}
+
+static _Noreturn __attribute__((format(printf, 4, 0))) void fail_v(int code, const char *remedy,
+								   const char *why, const char *fmt,
+								   va_list ap)
+{
+	struct lb_msg m = {.kind = LB_MSG_FAIL, .code = code};
+	int n = vsnprintf(m.text, sizeof(m.text), fmt, ap);
+
+	if (why && n >= 0 && (size_t)n < sizeof(m.text))
+		(void)snprintf(m.text + n, sizeof(m.text) - (size_t)n, ": %s", why);
+	if (remedy)
+		(void)snprintf(m.remedy, sizeof(m.remedy), "%s", remedy);
+	box_send(&m);
+	_exit(1);
+}
+
+void box_fail(int code, const char *remedy, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fail_v(code, remedy, NULL, fmt, ap);
+}
+
+static int code_of(int err)
+{
+	switch (err) {
+	case ENOENT:
+	case ENOTDIR:
+		return ABX_ENOTFOUND;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return ABX_EPERM;
+	case EINVAL:
+	case EISDIR:
+	case ENAMETOOLONG:
+	case ELOOP:
+		return ABX_EINVAL;
+	case EEXIST:
+		return ABX_EEXIST;
+	case ENOMEM:
+		return ABX_ENOMEM;
+	default:
+		return ABX_EIO;
+	}
+}
+
+void box_fail_errno(int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fail_v(code_of(err), NULL, strerror(err), fmt, ap);
+}
+
+void *box_alloc(size_t n)
+{
+	void *p = calloc(1, n ? n : 1);
+
+	if (!p)
+		box_fail(ABX_ENOMEM, NULL, "out of memory");
+	return p;
+}
+
+char *box_strdup(const char *s)
+{
+	char *p = strdup(s);
+
+	if (!p)
+		box_fail(ABX_ENOMEM, NULL, "out of memory");
+	return p;
+}
+
+char *box_printf(const char *fmt, ...)
+{
+	va_list ap;
+	char *p;
+
+	va_start(ap, fmt);
+	if (vasprintf(&p, fmt, ap) < 0)
+		box_fail(ABX_ENOMEM, NULL, "out of memory");
+	va_end(ap);
+	return p;
+}
+
+/* The next string of a request, or the end of a request that is cut short. */
+static char *next_string(char **at, const char *end)
+{
+	char *s = *at;
+	char *nul = s < end ? memchr(s, '\0', (size_t)(end - s)) : NULL;
+
+	if (!nul)
+		box_fail(ABX_EPROTO, NULL, "helper: malformed request");
+	*at = nul + 1;
+	return s;
+}
+
+static char **next_vector(uint32_t n, char **at, const char *end)
+{
+	char **v;
+
+	if (n > (size_t)(end - *at))
+		box_fail(ABX_EPROTO, NULL, "helper: malformed request");
+	v = box_alloc((n + 1) * sizeof(*v));
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = next_string(at, end);
+	return v;
+}
+
+void box_req_load(struct box_req *ret)
+{
+	struct stat st;
+	char *base, *at;
+
+	if (fstat(LB_FD_REQUEST, &st) < 0 || st.st_size < (off_t)sizeof(ret->h))
+		box_fail(ABX_EPROTO, NULL, "helper: not for use by hand");
+	base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, LB_FD_REQUEST, 0);
+	if (base == MAP_FAILED)
+		box_fail_errno(errno, "helper: request");
+	(void)close(LB_FD_REQUEST);
+	memcpy(&ret->h, base, sizeof(ret->h));
+	if (ret->h.magic != LB_MAGIC ||
+	    ret->h.strings_len != (uint64_t)st.st_size - sizeof(ret->h))
+		box_fail(ABX_EPROTO, "install plugin and helpers of one version",
+			 "helper: malformed request");
+	at = base + sizeof(ret->h);
+	ret->user = next_string(&at, base + st.st_size);
+	ret->path = next_string(&at, base + st.st_size);
+	ret->name = next_string(&at, base + st.st_size);
+	ret->argv = next_vector(ret->h.n_argv, &at, base + st.st_size);
+	ret->env = next_vector(ret->h.n_env, &at, base + st.st_size);
+}
+
+char *box_read_file(int dirfd, const char *path, size_t max, size_t *ret_len)
+{
+	/* Non-blocking: in a box this may be a FIFO or a device. */
+	int fd = openat(dirfd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char *data = NULL;
+	size_t len = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > (off_t)max) {
+		(void)close(fd);
+		errno = EFBIG;
+		return NULL;
+	}
+	data = box_alloc((size_t)st.st_size + 1);
+	while (len < (size_t)st.st_size) {
+		ssize_t n = read(fd, data + len, (size_t)st.st_size - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	(void)close(fd);
+	data[len] = '\0';
+	if (ret_len)
+		*ret_len = len;
+	return data;
+}
+
+void box_write_all(int fd, const void *data, size_t len)
+{
+	int r = abx_fs_write_all(fd, data, len);
+
+	if (r < 0)
+		box_fail_errno(-r, "write");
+}
+
+void box_make_parents(const char *path, bool itself)
+{
+	char *copy = box_strdup(path);
+
+	for (char *at = copy + 1; *at; at++) {
+		if (*at != '/')
+			continue;
+		*at = '\0';
+		if (mkdir(copy, 0755) < 0 && errno != EEXIST)
+			box_fail_errno(errno, "make directory %s", copy);
+		*at = '/';
+	}
+	if (itself && mkdir(copy, 0755) < 0 && errno != EEXIST)
+		box_fail_errno(errno, "make directory %s", copy);
+	free(copy);
+}
+
+int box_run_child(int (*fn)(void *), void *arg)
+{
+	char *stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+	int status;
+	pid_t pid;
+
+	if (stack == MAP_FAILED)
+		box_fail_errno(errno, "helper: stack");
+	/* CLONE_VFORK: the parent has nothing to do until the child ends, and a child that
+	 * shares memory costs no page tables. */
+	pid = clone(fn, stack + CHILD_STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD,
+		    arg);
+	if (pid < 0)
+		box_fail_errno(errno, "helper: new process in the box");
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return status;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* agentbox-local-box: starts a box, and acts inside one. */
+#include "providers/local/box.h"
+
+int main(void)
+{
+	struct box_req rq;
+
+	box_harden();
+	box_req_load(&rq);
+	switch (rq.h.op) {
+	case LB_OP_START:
+		box_start(&rq);
+	case LB_OP_REMOVE:
+		box_remove(&rq);
+	case LB_OP_EXEC:
+		box_exec(&rq);
+	case LB_OP_UPLOAD:
+		box_serve(&rq, box_upload);
+	case LB_OP_DOWNLOAD:
+		box_serve(&rq, box_download);
+	case LB_OP_LIST:
+		box_serve(&rq, box_list);
+	default:
+		box_fail(ABX_EPROTO, "install plugin and helpers of one version",
+			 "helper: unknown request %u", rq.h.op);
+	}
+}

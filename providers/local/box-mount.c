@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The root file system of a box.
+ *
+ * All of it is made with the credentials of box root, inside its own user namespace: what
+ * that user may not read on the host it cannot mount, merge or copy either.  The
+ * store lies in a directory that only the client may enter; it is reached through the
+ * current directory.
+ */
+#include "providers/local/box.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "providers/local/mount-api.h"
+
+/* Where layers are, opened in the box's own mount namespace. */
+struct store {
+	int fd;	       /* the store */
+	int layers_fd; /* the box's layers in it */
+};
+
+static const char *const top_directories[] = {
+	"usr", "opt", "bin", "sbin", "lib", "lib32", "lib64", "libx32",
+};
+static const char *const package_databases[] = {
+	"var/lib/dpkg", "var/lib/rpm", "var/lib/pacman",
+};
+
+static void make_layer(const struct store *st, const char *name)
+{
+	if (mkdirat(st->layers_fd, name, 0755) < 0 && errno != EEXIST)
+		box_fail_errno(errno, "state directory: layer %s", name);
+}
+
+/* overlay(lower, upper and work directory `layer`) at `target`, below the current
+ * directory; 0 or errno. */
+static int mount_overlay(const struct store *st, const char *target, const char *lower,
+			 const char *layer)
+{
+	char upper[32], work[32];
+	char options[1024];
+	int n;
+
+	(void)snprintf(upper, sizeof(upper), "%s.upper", layer);
+	(void)snprintf(work, sizeof(work), "%s.work", layer);
+	make_layer(st, upper);
+	make_layer(st, work);
+	n = snprintf(options, sizeof(options),
+		     "lowerdir=%s,upperdir=/proc/self/fd/%d/%s,workdir=/proc/self/fd/%d/%s,userxattr",
+		     lower, st->layers_fd, upper, st->layers_fd, work);
+	if (n < 0 || (size_t)n >= sizeof(options))
+		return ENAMETOOLONG;
+	return mount("overlay", target, "overlay", MS_NODEV, options) < 0 ? errno : 0;
+}
+
+static _Noreturn void fail_overlay(int err)
+{
+	if (err == ENODEV)
+		box_fail(ABX_ENOTSUP, "modprobe overlay", "overlay: this kernel has none");
+	if (err == EPERM)
+		box_fail(ABX_EPERM,
+			 "needs Linux 5.11; in a container: --security-opt seccomp=unconfined "
+			 "--security-opt apparmor=unconfined",
+			 "overlay: refused in a user namespace");
+	if (err == EINVAL || err == EOPNOTSUPP)
+		box_fail(ABX_EIO, "put AGENTBOX_HOME on ext4, xfs, btrfs or tmpfs",
+			 "overlay: the file system of the state directory cannot hold layers");
+	box_fail_errno(err, "overlay over the root of the box");
+}
+
+/* A read-only view of a host directory with all that is mounted below it; 0 or errno. */
+static int bind_read_only(const char *source, const char *target)
+{
+	const struct abx_mount_attr attr = {
+		.attr_set = ABX_ATTR_RDONLY | ABX_ATTR_NOSUID | ABX_ATTR_NODEV,
+	};
+	int fd = abx_open_tree(AT_FDCWD, source);
+	int r = 0;
+
+	if (fd < 0)
+		return errno;
+	if (abx_mount_setattr(fd, &attr) < 0 || abx_move_mount(fd, target) < 0)
+		r = errno;
+	(void)close(fd);
+	return r;
+}
+
+/* One directory of the host's root: writable layers over it, or else read-only. */
+static void mount_host_directory(const struct store *st, const char *name, const char *skeleton)
+{
+	char source[32], extra[64], lower[192];
+	struct stat sb;
+	int r;
+
+	(void)snprintf(source, sizeof(source), "/%s", name);
+	if (lstat(source, &sb) < 0 || !S_ISDIR(sb.st_mode))
+		return;
+	/* Directories of the skeleton belong to box root, so that it can add files there. */
+	(void)snprintf(extra, sizeof(extra), "cache/%.32s/top/%s", skeleton, name);
+	if (faccessat(st->fd, extra, F_OK, 0) == 0)
+		(void)snprintf(lower, sizeof(lower), "/proc/self/fd/%d/%s:%s", st->fd, extra, source);
+	else
+		(void)snprintf(lower, sizeof(lower), "%s", source);
+	r = mount_overlay(st, name, lower, name);
+	/* Something mounted below it may hide a secret: the kernel merges no such tree. */
+	if (r)
+		r = bind_read_only(source, name);
+	if (r)
+		box_fail_errno(r, "mount %s", source);
+}
+
+/* Where something is mounted, an image may have anything: make it a directory. */
+static void make_mount_point(const char *name, mode_t mode)
+{
+	struct stat st;
+
+	if (fstatat(AT_FDCWD, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (S_ISDIR(st.st_mode))
+			return;
+		if (unlink(name) < 0)
+			box_fail_errno(errno, "image: /%s is no directory", name);
+	}
+	if (mkdir(name, mode) < 0 || chmod(name, mode) < 0)
+		box_fail_errno(errno, "image: make /%s", name);
+}
+
+static void mount_root_overlay(const struct store *st, const char *lower)
+{
+	char path[256];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", st->fd, lower);
+	make_layer(st, "mnt");
+	if (fchdir(st->layers_fd) < 0)
+		box_fail_errno(errno, "state directory");
+	r = mount_overlay(st, "mnt", path, "root");
+	if (r)
+		fail_overlay(r);
+	if (chdir("mnt") < 0)
+		box_fail_errno(errno, "root of the box");
+}
+
+static void mount_host_root(const struct store *st)
+{
+	int cache_fd = openat(st->fd, "cache", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char skeleton[33], path[128];
+
+	if (cache_fd < 0)
+		box_fail_errno(errno, "state directory: cache");
+	box_skel_ensure(cache_fd, skeleton);
+	(void)close(cache_fd);
+	(void)snprintf(path, sizeof(path), "cache/%s/root", skeleton);
+	mount_root_overlay(st, path);
+	for (size_t i = 0; i < sizeof(top_directories) / sizeof(top_directories[0]); i++)
+		mount_host_directory(st, top_directories[i], skeleton);
+	for (size_t i = 0; i < sizeof(package_databases) / sizeof(package_databases[0]); i++) {
+		(void)snprintf(path, sizeof(path), "/%s", package_databases[i]);
+		/* Absent, or not for others to read: then the box has none. */
+		(void)bind_read_only(path, package_databases[i]);
+	}
+}
+
+static void mount_image_root(const struct store *st, const char *image)
+{
+	static const char *const points[] = {"dev", "proc", "sys", "run"};
+
+	mount_root_overlay(st, image);
+	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)
+		make_mount_point(points[i], 0755);
+	make_mount_point("tmp", 01777);
+}
+
+static void open_store(struct store *st, const char *layers)
+{
+	st->fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	st->layers_fd = openat(st->fd, layers, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (st->fd < 0 || st->layers_fd < 0)
+		box_fail_errno(errno, "state directory: %s", layers);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+
+	if (fd < 0)
+		return;
+	box_write_all(fd, text, strlen(text));
+	(void)close(fd);
+}
+
+/* The box's own names; what the box has made of them later is left alone. */
+static void write_names(const char *hostname, bool first)
+{
+	char text[512];
+
+	if (mkdir("/etc/agentbox", 0755) < 0 && errno != EEXIST)
+		box_fail_errno(errno, "/etc/agentbox");
+	if (first) {
+		(void)unlink("/etc/hostname");
+		(void)unlink("/etc/hosts");
+	}
+	(void)snprintf(text, sizeof(text), "%s\n", hostname);
+	write_file("/etc/hostname", text);
+	(void)snprintf(text, sizeof(text),
+		       "127.0.0.1\tlocalhost\n127.0.1.1\t%s\n"
+		       "::1\tlocalhost ip6-localhost ip6-loopback\n",
+		       hostname);
+	write_file("/etc/hosts", text);
+}
+
+static void enter_root(void)
+{
+	/* Stacks the old root on the new one, so that no directory is needed to put it. */
+	if (syscall(SYS_pivot_root, ".", ".") < 0)
+		box_fail(ABX_EPERM, "enter the root with pivot_root (unshare -m, or bwrap)",
+			 "pivot_root: %s: this process runs in a chroot or on the initial ramfs",
+			 strerror(errno));
+	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+		box_fail_errno(errno, "leave the host's root");
+}
+
+void box_mount_root(const struct box_req *rq)
+{
+	bool image = rq->h.flags & LB_F_IMAGE, single = rq->h.map == LB_MAP_SINGLE;
+	struct store st;
+
+	(void)umask(0);
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		box_fail_errno(errno, "private mounts");
+	open_store(&st, rq->path);
+	if (image)
+		mount_image_root(&st, rq->argv[0]);
+	else
+		mount_host_root(&st);
+	box_mount_dev(single);
+	box_mount_kernel();
+	enter_root();
+	/* A descriptor of a directory outside would be a way out. */
+	(void)close(st.layers_fd);
+	(void)close(st.fd);
+	(void)umask(022);
+	if (image)
+		box_image_user();
+	write_names(rq->name, rq->h.flags & LB_F_FIRST);
+	if (rq->h.flags & LB_F_READ_ONLY) {
+		if (bind_read_only(LB_WORKSPACE, LB_WORKSPACE))
+			box_fail_errno(errno, "read-only " LB_WORKSPACE);
+	}
+}

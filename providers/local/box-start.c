@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Starting a box, and removing what one has written. */
+#include "providers/local/box.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "abxsdk/fs.h"
+
+static void await_go(void)
+{
+	struct lb_ctrl c;
+
+	if (read(LB_FD_LIFELINE, &c, sizeof(c)) != (ssize_t)sizeof(c) || c.kind != LB_CTRL_GO)
+		_exit(1);
+}
+
+static _Noreturn void first_process(const struct box_req *rq)
+{
+	(void)setsid();
+	box_become_root(rq->h.map == LB_MAP_SINGLE);
+	if (sethostname(rq->name, strlen(rq->name)) < 0)
+		box_fail(ABX_EPERM, "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+			 "new user namespace: it has no capabilities (AppArmor restricts it)");
+	box_mount_root(rq);
+	/* A box may not live before it is on record: a client that was killed before that
+	 * has closed the lifeline, and all that was mounted goes with this process. */
+	await_go();
+	box_drop_capabilities(!(rq->h.flags & LB_F_IMAGE));
+	/* An ordinary user's client can join only a dumpable process.  Nothing is in this
+	 * one that box root does not know; host root needs no such favour. */
+	if (rq->h.map == LB_MAP_SUBID)
+		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	box_send_kind(LB_MSG_READY, 0);
+	if (rq->h.flags & LB_F_PROBE)
+		_exit(0);
+	(void)close(LB_FD_STATUS);
+	(void)close(LB_FD_LIFELINE);
+	box_init_loop(rq->h.expires_at_ms);
+}
+
+void box_start(const struct box_req *rq)
+{
+	int sync[2];
+	pid_t pid;
+
+	if (flock(LB_FD_LIVE, LOCK_EX | LOCK_NB) < 0)
+		box_fail(ABX_ESTATE, NULL, "the box is running already, out of sight of this process");
+	box_new_session_keyring();
+	/* A descriptor stays in the mount namespace in which it was opened, and nothing can be
+	 * mounted from there; the current directory is the one thing that comes along. */
+	if (fchdir(LB_FD_BOX) < 0 || pipe2(sync, O_CLOEXEC) < 0)
+		box_fail_errno(errno, "state directory");
+	(void)close(LB_FD_BOX);
+	pid = box_clone(BOX_NAMESPACES);
+	if (pid == 0) {
+		(void)close(sync[1]);
+		box_await_maps(sync[0]);
+		first_process(rq);
+	}
+	(void)close(sync[0]);
+	box_write_maps(rq, pid);
+	box_send_kind(LB_MSG_PID, pid);
+	box_write_all(sync[1], "", 1);
+	_exit(0);
+}
+
+static int empty_directory(const struct box_req *rq)
+{
+	DIR *d;
+	struct dirent *e;
+	int r = 0;
+
+	(void)rq;
+	d = fdopendir(LB_FD_BOX);
+	if (!d)
+		box_fail_errno(errno, "remove");
+	while (r == 0 && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = abx_fs_remove_tree(LB_FD_BOX, e->d_name);
+	if (r < 0)
+		box_fail_errno(-r, "remove");
+	box_send_kind(LB_MSG_DONE, 0);
+	return 0;
+}
+
+void box_remove(const struct box_req *rq)
+{
+	_exit(box_in_userns(rq, empty_directory) == 0 ? 0 : 1);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding and signalling every descendant of this process. */
+#include "providers/local/box.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct proc {
+	pid_t pid, parent;
+	bool below;
+};
+
+struct procs {
+	struct proc *p;
+	size_t n, cap;
+};
+
+static bool parse_pid(const char *s, const char **ret_end, pid_t *ret)
+{
+	long v = 0;
+	const char *p = s;
+
+	for (; *p >= '0' && *p <= '9' && v < (1L << 30); p++)
+		v = v * 10 + (*p - '0');
+	*ret_end = p;
+	*ret = (pid_t)v;
+	return p > s;
+}
+
+/* "pid (comm) state ppid ...", where comm may hold anything. */
+static bool read_parent(int proc_fd, const char *pid, pid_t *ret)
+{
+	char path[32], b[512];
+	const char *p;
+	ssize_t n;
+	int fd;
+
+	if (strlen(pid) > 16)
+		return false;
+	memcpy(path, pid, strlen(pid));
+	memcpy(path + strlen(pid), "/stat", 6);
+	fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, b, sizeof(b) - 1);
+	(void)close(fd);
+	if (n <= 0)
+		return false;
+	b[n] = '\0';
+	p = strrchr(b, ')');
+	return p && p[1] == ' ' && p[2] && p[3] == ' ' && p[2] != 'Z' && parse_pid(p + 4, &p, ret);
+}
+
+static void add(struct procs *v, pid_t pid, pid_t parent)
+{
+	if (v->n == v->cap) {
+		size_t cap = v->cap ? 2 * v->cap : 64;
+		struct proc *p = realloc(v->p, cap * sizeof(*p));
+
+		if (!p)
+			return;
+		v->p = p;
+		v->cap = cap;
+	}
+	v->p[v->n++] = (struct proc){pid, parent, false};
+}
+
+static void read_all(struct procs *v)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		const char *end;
+		pid_t pid, parent;
+
+		if (parse_pid(e->d_name, &end, &pid) && !*end &&
+		    read_parent(dirfd(d), e->d_name, &parent))
+			add(v, pid, parent);
+	}
+	if (d)
+		(void)closedir(d);
+}
+
+static bool is_below(const struct procs *v, pid_t parent, pid_t top)
+{
+	if (parent == top)
+		return true;
+	for (size_t i = 0; i < v->n; i++)
+		if (v->p[i].pid == parent)
+			return v->p[i].below;
+	return false;
+}
+
+size_t box_tree_signal(int signo)
+{
+	struct procs v = {NULL, 0, 0};
+	pid_t self = getpid();
+	size_t found = 0;
+	bool more = true;
+
+	read_all(&v);
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < v.n; i++)
+			if (!v.p[i].below && is_below(&v, v.p[i].parent, self)) {
+				v.p[i].below = more = true;
+				found++;
+			}
+	}
+	for (size_t i = 0; i < v.n; i++)
+		if (v.p[i].below)
+			(void)kill(v.p[i].pid, signo);
+	free(v.p);
+	return found;
+}

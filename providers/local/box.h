@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * box.h: what the helper programs share.
+ *
+ * A helper is single-threaded, serves one request and ends by _exit().  It is not dumpable
+ * from its first instruction on, so nothing in a box can look into it, and it loads nothing
+ * from a box: users are resolved by parsing the box's own files, never through NSS.
+ */
+#ifndef LOCAL_BOX_H
+#define LOCAL_BOX_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "agentbox/cloud_backend.h"
+#include "providers/local/proto.h"
+
+struct box_req {
+	struct lb_req h;
+	const char *user, *path, *name; /* "" when not given */
+	char **argv, **env;		/* NULL-terminated */
+};
+
+/* A user of the box. */
+struct box_user {
+	uid_t uid;
+	gid_t gid;
+	const char *name, *home, *shell;
+	gid_t groups[64];
+	size_t n_groups;
+};
+
+/* box-common.c */
+void box_harden(void); /* first call of main() */
+void box_req_load(struct box_req *ret);
+void box_send(const struct lb_msg *m);
+void box_send_kind(enum lb_kind kind, int64_t value);
+/* Say why and end.  `remedy` may be NULL; `code` is an ABX_E*. */
+_Noreturn void box_fail(int code, const char *remedy, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The same for a failed system call: appends strerror(err) and chooses the code. */
+_Noreturn void box_fail_errno(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void *box_alloc(size_t n);
+char *box_strdup(const char *s);
+char *box_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Read a regular file of at most `max` bytes, never blocking on anything else: NULL and
+ * errno; NUL-terminated, free() it. */
+char *box_read_file(int dirfd, const char *path, size_t max, size_t *ret_len);
+void box_write_all(int fd, const void *data, size_t len);
+/* Make the directories above `path`, and `path` itself when `itself`. */
+void box_make_parents(const char *path, bool itself);
+/* Run fn() in a child that shares memory and descriptors; returns its wait status.  The
+ * child must end by _exit() or by returning. */
+int box_run_child(int (*fn)(void *), void *arg);
+
+/* box-creds.c */
+void box_become_root(bool single_id); /* box root's ids and no supplementary groups */
+void box_new_session_keyring(void);
+void box_drop_capabilities(bool no_new_privs);
+void box_become_user(const struct box_user *u, bool single_id);
+void box_lookup_user(const char *name, bool single_id, struct box_user *ret);
+
+/* box-ns.c */
+#define BOX_NAMESPACES                                                                        \
+	((unsigned long)(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |          \
+			 CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP))
+pid_t box_clone(unsigned long flags);
+/* In the child: wait until the parent has written the maps; end when it failed to. */
+void box_await_maps(int fd);
+/* Map the ids of `pid`, a child in a new user namespace. */
+void box_write_maps(const struct box_req *rq, pid_t pid);
+/* Run fn as root of a new user and mount namespace. */
+int box_in_userns(const struct box_req *rq, int (*fn)(const struct box_req *));
+/* Join the box behind LB_FD_BOX as its root, with a container's capabilities. */
+void box_enter(const struct box_req *rq);
+/* For file operations: run fn in the box as rq->user, and end with the client. */
+_Noreturn void box_serve(const struct box_req *rq, int (*fn)(const struct box_req *));
+
+/* box-start.c */
+_Noreturn void box_start(const struct box_req *rq);
+_Noreturn void box_remove(const struct box_req *rq);
+
+/* box-mount.c, box-dev.c */
+/* The current directory is the store; rq->path names the box's layers in it. */
+void box_mount_root(const struct box_req *rq);
+void box_mount_dev(bool single_id);
+void box_mount_kernel(void);
+
+/* box-skel.c: ensure the shared lower layer in `cache_fd`; its name there.  Holds a lock on
+ * it for as long as the process lives. */
+void box_skel_ensure(int cache_fd, char ret_name[33]);
+/* box-passwd.c */
+char *box_make_passwd(const char *host, const char *shell);
+char *box_make_group(const char *host);
+char *box_make_shadow(const char *passwd);
+void box_image_user(void); /* after pivot_root: the box user in an image's own files */
+
+/* box-init.c */
+_Noreturn void box_init_loop(int64_t expires_at_ms);
+
+/* box-exec.c, box-tree.c, box-file.c */
+_Noreturn void box_exec(const struct box_req *rq);
+/* Signal every descendant of this process; returns how many there were. */
+size_t box_tree_signal(int signo);
+int box_upload(const struct box_req *rq);
+int box_download(const struct box_req *rq);
+int box_list(const struct box_req *rq);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* Can this machine hold boxes, and if not, which setting is it? */
+#include "providers/local/local.h"
+
+#include <string.h>
+
+static int32_t row(struct abx_call *call, const char *check, const char *status,
+		   const char *detail, const char *remedy)
+{
+	const struct abx_kv cells[] = {
+		{"check", check}, {"status", status}, {"detail", detail}, {"remedy", remedy}};
+
+	return local_host->emit_row(call, cells, ABX_N_ELEMENTS(cells));
+}
+
+static int32_t check_helpers(struct abx_session *s, struct abx_call *call)
+{
+	const char *const programs[] = {s->box_helper, s->tar_helper};
+
+	for (size_t i = 0; i < ABX_N_ELEMENTS(programs); i++)
+		if (access(programs[i], X_OK) < 0)
+			return row(call, "helpers", "fail", programs[i],
+				   "reinstall agentbox, or set AGENTBOX_LIBEXEC_PATH");
+	return row(call, "helpers", "ok", s->box_helper, "");
+}
+
+static int32_t check_ids(struct abx_session *s, struct abx_call *call)
+{
+	char detail[128];
+
+	(void)snprintf(detail, sizeof(detail), "box ids 0 to %u are %u to %u here", LB_MAP_IDS - 1,
+		       s->uid_base, s->uid_base + LB_MAP_IDS - 1);
+	if (s->map != LB_MAP_SINGLE)
+		return row(call, "uid range", "ok", detail, "");
+	return row(call, "uid range", "warn",
+		   "only your own id: a box has no user but root, which is you, and no sudo",
+		   "install the package uidmap and give your user 65536 ids in /etc/subuid and "
+		   "/etc/subgid");
+}
+
+/* The truth about namespaces and overlays is told by making a box of them. */
+static int32_t check_box(struct abx_session *s, struct abx_call *call)
+{
+	static const char namespaces[] = "user namespaces", overlay[] = "overlay in a user namespace";
+	struct lb_msg m = {.kind = 0};
+	bool no_namespace;
+	int32_t r = local_probe(s, call, &m);
+
+	if (r != ABX_OK)
+		return r;
+	if (m.kind == LB_MSG_READY) {
+		r = row(call, namespaces, "ok", "", "");
+		return r ? r : row(call, overlay, "ok", "", "");
+	}
+	no_namespace = strncmp(m.text, "new ", 4) == 0 || strstr(m.text, "uid_map") ||
+		       strstr(m.text, "gid_map");
+	if (no_namespace)
+		return row(call, namespaces, "fail", m.text, m.remedy);
+	r = row(call, namespaces, "ok", "", "");
+	return r ? r : row(call, overlay, "fail", m.text, m.remedy);
+}
+
+int32_t local_doctor(struct abx_session *s, struct abx_call *call)
+{
+	int32_t r = check_helpers(s, call);
+
+	if (r == ABX_OK)
+		r = check_ids(s, call);
+	if (r == ABX_OK && access(s->box_helper, X_OK) == 0)
+		r = check_box(s, call);
+	if (r == ABX_OK)
+		r = row(call, "network", "ok",
+			"boxes of this version have no network beyond their own loopback", "");
+	return r;
+}

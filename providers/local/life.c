@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* The life of a box: provision, start, stop, destroy, get, list. */
+#include "providers/local/local.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+/* The kernel ends all processes of a killed box; longer than this it is stuck in one. */
+#define KILL_WAIT_MS 10000
+
+static int64_t wall_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int send_signal(int pidfd, int signo)
+{
+	return (int)syscall(SYS_pidfd_send_signal, pidfd, signo, NULL, 0);
+}
+
+int32_t local_open(struct abx_session *s, struct abx_call *call, const char *id,
+			struct local_box *b)
+{
+	int r = local_box_open(s, id, b);
+
+	if (r == -ENOENT)
+		return local_fail(call, ABX_ENOTFOUND, NULL, "box %s: there is no such box", id);
+	if (r < 0)
+		return local_fail_errno(call, -r, "box %s: its record", id);
+	return ABX_OK;
+}
+
+int32_t local_lock(struct abx_session *s, struct abx_call *call, const struct local_box *b)
+{
+	int32_t r = local_box_lock(s, call, b);
+
+	if (r == ABX_ENOTFOUND)
+		return local_fail(call, r, NULL, "box %s: it was destroyed meanwhile", b->id);
+	return r;
+}
+
+/* Starting. */
+
+static int open_first_process(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* From the helper's first word to a box that runs. */
+static int32_t follow_start(struct abx_session *s, struct abx_call *call,
+			    const struct local_box *b, const struct local_helper *h,
+			    int64_t expires_at_ms, struct local_run *run)
+{
+	struct lb_msg m;
+	int32_t r = local_helper_next(call, h, &m);
+	int e;
+
+	if (r != ABX_OK)
+		return r;
+	if (m.kind != LB_MSG_PID)
+		return local_fail(call, ABX_EPROTO, NULL, "helper program: unexpected answer");
+	run->pid = m.value;
+	run->expires_at_ms = expires_at_ms;
+	run->pidfd = open_first_process((pid_t)m.value);
+	e = local_run_write(s, b->dir_fd, (pid_t)m.value, expires_at_ms);
+	/* When it has ended already, its last word says why. */
+	if (e < 0 && e != -ENOENT && e != -ESRCH)
+		return local_fail_errno(call, -e, "box %s: write run.json", b->id);
+	local_helper_control(h, LB_CTRL_GO, 0, 0);
+	r = local_helper_next(call, h, &m);
+	if (r == ABX_OK && (m.kind != LB_MSG_READY || run->pidfd < 0))
+		return local_fail(call, ABX_EPROTO, NULL, "helper program: unexpected answer");
+	return r;
+}
+
+int32_t local_start_locked(struct abx_session *s, struct abx_call *call,
+			   const struct local_box *b, uint32_t flags, int64_t timeout_ms,
+			   struct local_run *run)
+{
+	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_START};
+	struct local_helper h = LOCAL_HELPER_INIT;
+	char layers[LOCAL_ID_MAX + 32], image[LOCAL_ID_MAX + 32];
+	const char *argv[] = {image, NULL};
+	int32_t r;
+
+	(void)snprintf(layers, sizeof(layers), "boxes/%s/layers", b->id);
+	a.program = s->box_helper;
+	a.path = layers;
+	a.name = b->hostname;
+	a.req.flags = flags;
+	a.req.expires_at_ms = timeout_ms > 0 ? wall_ms() + timeout_ms : 0;
+	if (b->image) {
+		(void)snprintf(image, sizeof(image), "images/%s/root", b->image);
+		a.argv = argv;
+		a.req.flags |= LB_F_IMAGE;
+	}
+	a.fd_box = s->store_fd;
+	a.fd_live = openat(b->dir_fd, "live", O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (a.fd_live < 0)
+		return local_fail_errno(call, errno, "box %s: its lock", b->id);
+	r = local_helper_start(s, call, &a, &h);
+	(void)close(a.fd_live);
+	if (r != ABX_OK)
+		return r;
+	r = follow_start(s, call, b, &h, a.req.expires_at_ms, run);
+	if (r == ABX_OK) {
+		local_helper_wait(&h);
+		return ABX_OK;
+	}
+	if (run->pidfd >= 0)
+		(void)send_signal(run->pidfd, SIGKILL);
+	local_helper_kill(&h);
+	local_run_release(run);
+	return r;
+}
+
+int32_t local_start(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		    const struct abx_start_req *req)
+{
+	struct local_box b = LOCAL_BOX_INIT;
+	struct local_run run = LOCAL_RUN_INIT;
+	uint32_t flags = 0;
+	int32_t r;
+
+	if (req && (req->flags & ~ABX_START_READ_ONLY))
+		return local_fail(call, ABX_ENOTSUP, NULL, "start: unknown flags %#x", req->flags);
+	if (req && (req->flags & ABX_START_READ_ONLY))
+		flags |= LB_F_READ_ONLY;
+	r = local_open(s, call, sb->id, &b);
+	if (r == ABX_OK)
+		r = local_lock(s, call, &b);
+	if (r == ABX_OK) {
+		(void)local_run_open(s, &b, &run);
+		if (run.pidfd < 0)
+			r = local_start_locked(s, call, &b, flags, req ? req->timeout_ms : 0, &run);
+	}
+	if (r == ABX_OK)
+		r = local_box_emit(s, call, &b, &run, ABX_STATE_RUNNING);
+	local_run_release(&run);
+	local_box_release(&b);
+	return r;
+}
+
+/* Stopping. */
+
+/* Wait until the first process, and with it every other one, has ended. */
+static int32_t wait_ended(struct abx_call *call, int pidfd, int64_t max_ms, bool *ret_ended)
+{
+	int64_t end = local_host->now_ms(local_host->ctx) + max_ms;
+
+	*ret_ended = false;
+	for (;;) {
+		struct pollfd p = {.fd = pidfd, .events = POLLIN};
+		int64_t left = end - local_host->now_ms(local_host->ctx);
+		int32_t r = local_poll(call, &p, 1, left > 0 ? left : 0);
+
+		if (r != ABX_OK)
+			return r;
+		if (p.revents) {
+			*ret_ended = true;
+			return ABX_OK;
+		}
+		if (left <= 0)
+			return ABX_OK;
+	}
+}
+
+/* The box's lock is held, unless it is being destroyed. */
+static int32_t stop_locked(struct abx_call *call, const char *id, struct local_run *run,
+			   int64_t grace_ms)
+{
+	bool ended = false;
+	int32_t r = ABX_OK;
+
+	if (run->pidfd < 0)
+		return ABX_OK;
+	if (grace_ms > 0 && send_signal(run->pidfd, SIGTERM) == 0)
+		r = wait_ended(call, run->pidfd, grace_ms, &ended);
+	if (r == ABX_OK && !ended) {
+		(void)send_signal(run->pidfd, SIGKILL);
+		r = wait_ended(call, run->pidfd, KILL_WAIT_MS, &ended);
+	}
+	if (r == ABX_OK && !ended)
+		return local_fail(call, ABX_EIO, "look for a process in state D",
+				  "box %s: its processes do not end", id);
+	return r;
+}
+
+int32_t local_stop(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		   const struct abx_stop_req *req)
+{
+	struct local_box b = LOCAL_BOX_INIT;
+	struct local_run run = LOCAL_RUN_INIT;
+	int32_t r = local_open(s, call, sb->id, &b);
+
+	if (r == ABX_OK)
+		r = local_lock(s, call, &b);
+	if (r == ABX_OK) {
+		(void)local_run_open(s, &b, &run);
+		r = stop_locked(call, b.id, &run, req ? req->grace_ms : 0);
+	}
+	if (r == ABX_OK) {
+		(void)unlinkat(b.dir_fd, "run.json", 0);
+		r = local_box_emit(s, call, &b, NULL, ABX_STATE_STOPPED);
+	}
+	local_run_release(&run);
+	local_box_release(&b);
+	return r;
+}
+
+/* A box whose record is damaged can still be removed. */
+static int32_t open_for_destroy(struct abx_session *s, struct abx_call *call, const char *id,
+				struct local_box *b)
+{
+	int r = local_box_open(s, id, b);
+
+	if (r == -ENOENT)
+		return ABX_ENOTFOUND;
+	if (r == 0)
+		return ABX_OK;
+	b->id = id;
+	b->dir_fd = openat(s->boxes_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (b->dir_fd < 0)
+		return errno == ENOENT ? ABX_ENOTFOUND : local_fail_errno(call, errno, "box %s", id);
+	return ABX_OK;
+}
+
+int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		      const struct abx_stop_req *req)
+{
+	struct local_box b = LOCAL_BOX_INIT;
+	struct local_run run = LOCAL_RUN_INIT;
+	int32_t r = open_for_destroy(s, call, sb->id, &b);
+
+	if (r == ABX_OK)
+		r = local_box_lock(s, call, &b);
+	if (r == ABX_OK) {
+		(void)local_run_open(s, &b, &run);
+		r = stop_locked(call, b.id, &run, req ? req->grace_ms : 0);
+	}
+	if (r == ABX_OK) {
+		/* From here on it is gone; what is left is swept by anybody if we die.  The
+		 * lock moves along with the directory. */
+		if (renameat(s->boxes_fd, sb->id, s->tmp_fd, sb->id) < 0)
+			r = local_fail_errno(call, errno, "box %s: remove", sb->id);
+		else
+			r = local_remove_tree(s, call, s->tmp_fd, sb->id);
+	}
+	local_run_release(&run);
+	local_box_release(&b);
+	return r == ABX_ENOTFOUND ? ABX_OK : r;
+}
+
+/* Looking. */
+
+int32_t local_get(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb)
+{
+	struct local_box b = LOCAL_BOX_INIT;
+	struct local_run run = LOCAL_RUN_INIT;
+	int32_t r = local_open(s, call, sb->id, &b);
+
+	if (r == ABX_OK) {
+		(void)local_run_open(s, &b, &run);
+		r = local_box_emit(s, call, &b, &run,
+				   run.pidfd >= 0 ? ABX_STATE_RUNNING : ABX_STATE_STOPPED);
+	}
+	local_run_release(&run);
+	local_box_release(&b);
+	return r;
+}
+
+static int32_t list_one(struct abx_session *s, struct abx_call *call, const char *id,
+			const struct abx_list_req *req)
+{
+	struct local_box b = LOCAL_BOX_INIT;
+	struct local_run run = LOCAL_RUN_INIT;
+	int e = local_box_open(s, id, &b);
+	int32_t r = ABX_OK;
+
+	if (e == -EPROTO) {
+		/* Damaged: it has no labels any more, yet it must be found. */
+		b.id = id;
+		if (!req || !req->n_labels)
+			r = local_box_emit(s, call, &b, NULL, ABX_STATE_FAILED);
+	} else if (e == 0 && local_labels_match(&b, req)) {
+		(void)local_run_open(s, &b, &run);
+		r = local_box_emit(s, call, &b, &run,
+				   run.pidfd >= 0 ? ABX_STATE_RUNNING : ABX_STATE_STOPPED);
+	} else if (e < 0 && e != -ENOENT) {
+		r = local_fail_errno(call, -e, "box %s", id);
+	}
+	local_run_release(&run);
+	local_box_release(&b);
+	return r;
+}
+
+int32_t local_list(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req)
+{
+	int fd = openat(s->boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	int32_t r;
+
+	if (!d) {
+		r = local_fail_errno(call, errno, "state directory");
+		abx_cleanup_close(&fd);
+		return r;
+	}
+	r = local_sweep(s, call);
+	while (r == ABX_OK && (e = readdir(d)))
+		if (local_id_valid(e->d_name))
+			r = list_one(s, call, e->d_name, req);
+	(void)closedir(d);
+	return r;
+}

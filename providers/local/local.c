@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* The provider `local`: boxes as Linux namespaces on this machine. */
+#include "providers/local/local.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "abxsdk/fs.h"
+
+#define LOCAL_VERSION "0.1.0"
+
+#ifndef ABX_LIBEXECDIR
+#define ABX_LIBEXECDIR "/usr/libexec/agentbox"
+#endif
+
+static int32_t local_init(const struct abx_host *host)
+{
+	local_host = host;
+	return ABX_OK;
+}
+
+static void session_free(struct abx_session *s)
+{
+	local_state_close(s);
+	(void)pthread_mutex_destroy(&s->lock);
+	free(s->box_helper);
+	free(s->tar_helper);
+	free(s->image);
+	free(s);
+}
+
+/* Helpers of an uninstalled tree come from where its wrapper says. */
+static char *helper_path(const char *name)
+{
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(8192);
+	const char *dir = secure_getenv("AGENTBOX_LIBEXEC_PATH");
+
+	abx_buf_addf(&b, "%s/%s", dir && *dir ? dir : ABX_LIBEXECDIR, name);
+	return abx_buf_steal(&b);
+}
+
+static int read_boot_id(char *id, size_t size)
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, id, size - 1);
+	(void)close(fd);
+	if (n <= 0)
+		return -EIO;
+	id[n] = '\0';
+	id[strcspn(id, "\n")] = '\0';
+	return 0;
+}
+
+static int session_fill(struct abx_session *s, const struct abx_session_args *args)
+{
+	struct utsname u;
+
+	s->box_helper = helper_path("agentbox-local-box");
+	s->tar_helper = helper_path("agentbox-local-tar");
+	if (!s->box_helper || !s->tar_helper)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < args->n_options; i++)
+		if (strcmp(args->options[i].key, "image") == 0 && *args->options[i].value) {
+			free(s->image);
+			s->image = strdup(args->options[i].value);
+			if (!s->image)
+				return -ENOMEM;
+		}
+	(void)snprintf(s->account, sizeof(s->account), "uid:%u", geteuid());
+	if (uname(&u) == 0)
+		(void)snprintf(s->arch, sizeof(s->arch), "%.31s", u.machine);
+	local_idmap_init(s);
+	return 0;
+}
+
+static int32_t local_session_open(struct abx_call *call, const struct abx_session_args *args,
+				  struct abx_session **ret)
+{
+	struct abx_session *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return local_fail(call, ABX_ENOMEM, NULL, "out of memory");
+	(void)pthread_mutex_init(&s->lock, NULL);
+	s->store_fd = s->boxes_fd = s->tmp_fd = s->images_fd = -1;
+	r = session_fill(s, args);
+	if (r == 0)
+		r = read_boot_id(s->boot_id, sizeof(s->boot_id));
+	if (r == 0)
+		r = local_state_open(s, args->state_dir);
+	if (r < 0) {
+		session_free(s);
+		return local_fail_errno(call, -r, "state directory: %s", args->state_dir);
+	}
+	*ret = s;
+	return ABX_OK;
+}
+
+static void local_session_close(struct abx_session *s)
+{
+	if (s)
+		session_free(s);
+}
+
+static int32_t local_verify(struct abx_session *s, struct abx_call *call)
+{
+	const struct abx_kv row[] = {{"account", s->account}};
+
+	return local_host->emit_row(call, row, ABX_N_ELEMENTS(row));
+}
+
+static const struct abx_option option_image = {
+	ABX_INIT(struct abx_option),
+	.type = ABX_OPT_STRING,
+	.flags = ABX_OPT_PER_BOX,
+	.name = "image",
+	.help = "root file system of the box: a directory or a tar file (default: this machine's)",
+};
+
+static const struct abx_option *const options[] = {&option_image, NULL};
+
+static const struct abx_cloud_backend backend = {
+	ABX_BACKEND_PREFIX("local", LOCAL_VERSION),
+	.summary = "Boxes as namespaces on this machine",
+	.caps = ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY |
+		ABX_CAP_EXEC_SIGNAL | ABX_CAP_EXEC_TREE_KILL | ABX_CAP_PUT_GZIP |
+		ABX_CAP_PUT_ZSTD | ABX_CAP_LOCAL,
+	.thread_model = ABX_THREADS_PARALLEL,
+	.options = options,
+	.init = local_init,
+	.session_open = local_session_open,
+	.session_close = local_session_close,
+	.verify = local_verify,
+	.doctor = local_doctor,
+	.provision = local_provision,
+	.get = local_get,
+	.list = local_list,
+	.start = local_start,
+	.stop = local_stop,
+	.destroy = local_destroy,
+	.exec = local_exec,
+	.exec_signal = local_exec_signal,
+	.upload = local_upload,
+	.download = local_download,
+	.put_tar = local_put_tar,
+	.get_tar = local_get_tar,
+	.list_files = local_list_files,
+};
+
+ABX_PROVIDER_NOTE("local", LOCAL_VERSION);
+
+const struct abx_cloud_backend *agentbox_cloud_backend(void)
+{
+	return &backend;
+}

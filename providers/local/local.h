@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * local.h: inside the provider `local`.
+ *
+ * A session is a state directory, which only the caller may enter, with one directory in
+ * it, store/, where box root may pass (0711) on its way to what belongs to it:
+ *
+ *	boxes/<id>/box.json   what was asked for; never changes (0600: holds env values)
+ *	boxes/<id>/run.json   the first process of a running box, on record before it lives
+ *	boxes/<id>/live       locked by that process for as long as it lives
+ *	boxes/<id>/layers/    what the box has written; belongs to ids of the box
+ *	tmp/                  boxes being made or removed; unlocked ones are swept
+ *	cache/                shared lower layers, made by box root
+ *	images/               unpacked images, made by box root
+ *
+ * flock() on a box's directory orders start, stop and destroy.  All operations may run at
+ * the same time on any thread; a session's own mutable part is behind its mutex.
+ *
+ * Functions return ABX_OK or the ABX_E* code with which host->fail() was called.
+ */
+#ifndef LOCAL_LOCAL_H
+#define LOCAL_LOCAL_H
+
+#include <cjson/cJSON.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "abxsdk/buf.h"
+#include "agentbox/cloud_backend.h"
+#include "providers/local/proto.h"
+
+#define LOCAL_ID_MAX 64
+
+struct local_exec;
+
+struct abx_session {
+	int store_fd, boxes_fd, tmp_fd, images_fd;
+	enum lb_map map;
+	uint32_t uid_base, gid_base;
+	char *box_helper, *tar_helper;
+	char *image;
+	char account[32], arch[32], boot_id[40];
+	pthread_mutex_t lock;
+	struct local_exec *execs; /* running in this session, for exec_signal */
+	uint64_t exec_seq;
+};
+
+/* A box as it is on disk. */
+struct local_box {
+	int dir_fd;
+	cJSON *doc;
+	const char *id, *name, *image, *created_at, *hostname;
+	const cJSON *labels, *env;
+};
+
+/* The running side of a box. */
+struct local_run {
+	int pidfd; /* -1: not running */
+	int64_t pid, expires_at_ms;
+};
+
+extern const struct abx_host *local_host;
+
+/* fail.c */
+int32_t local_fail(struct abx_call *call, int32_t code, const char *remedy, const char *fmt, ...)
+	ABX_PRINTF(4, 5);
+int32_t local_fail_errno(struct abx_call *call, int err, const char *fmt, ...) ABX_PRINTF(3, 4);
+int32_t local_canceled(struct abx_call *call);
+int32_t local_timed_out(struct abx_call *call);
+/* poll() with the call's cancel descriptor and deadline added: ABX_OK, ABX_ECANCELED or
+ * ABX_ETIMEDOUT (both failed already), or ABX_OK with nothing ready after max_ms. */
+struct pollfd;
+int32_t local_poll(struct abx_call *call, struct pollfd *fds, size_t n, int64_t max_ms);
+
+/* idmap.c: which ids boxes of this caller get. */
+void local_idmap_init(struct abx_session *s);
+
+/* state.c */
+bool local_id_valid(const char *id);
+int local_state_open(struct abx_session *s, const char *dir);
+void local_state_close(struct abx_session *s);
+int local_make_box_dir(const struct abx_session *s, int at, const char *name);
+/* -ENOENT: there is no such box.  -EPROTO: its record is damaged. */
+int local_box_open(const struct abx_session *s, const char *id, struct local_box *ret);
+void local_box_release(struct local_box *b);
+#define LOCAL_BOX_INIT {.dir_fd = -1}
+int local_run_open(const struct abx_session *s, const struct local_box *b, struct local_run *ret);
+int local_run_write(const struct abx_session *s, int dir_fd, pid_t pid, int64_t expires_at_ms);
+void local_run_release(struct local_run *r);
+#define LOCAL_RUN_INIT {.pidfd = -1}
+/* Take the box's lock, for as long as b->dir_fd is open. */
+int32_t local_box_lock(const struct abx_session *s, struct abx_call *call,
+		       const struct local_box *b);
+int32_t local_box_emit(const struct abx_session *s, struct abx_call *call,
+		       const struct local_box *b, const struct local_run *run, uint32_t state);
+bool local_labels_match(const struct local_box *b, const struct abx_list_req *req);
+/* Remove a directory with layers in it; from where it is, nothing finds it any more. */
+int32_t local_remove_tree(const struct abx_session *s, struct abx_call *call, int parent_fd,
+			  const char *name);
+/* Remove what dead processes left half-made. */
+int32_t local_sweep(const struct abx_session *s, struct abx_call *call);
+
+/* helper.c */
+struct local_helper {
+	pid_t pid;
+	int status_fd, lifeline;
+};
+#define LOCAL_HELPER_INIT {.pid = -1, .status_fd = -1, .lifeline = -1}
+struct local_helper_args {
+	const char *program;
+	struct lb_req req; /* op, flags and numbers; the rest is filled in */
+	const char *user, *path, *name;
+	const char *const *argv;
+	const cJSON *box_env;
+	const struct abx_kv *env;
+	uint32_t n_env;
+	int fd_in, fd_out, fd_err;
+	int fd_box, fd_live; /* -1: none */
+};
+#define LOCAL_HELPER_ARGS_INIT                                                                \
+	.fd_in = -1, .fd_out = -1, .fd_err = -1, .fd_box = -1, .fd_live = -1
+int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
+			   struct local_helper_args *a, struct local_helper *ret);
+/* The next message; ABX_EIO, already failed, when there is none any more.  A LB_MSG_FAIL
+ * is turned into the call's failure. */
+int32_t local_helper_next(struct abx_call *call, const struct local_helper *h, struct lb_msg *m);
+/* The same, but a LB_MSG_FAIL is a message like another. */
+int32_t local_helper_any(struct abx_call *call, const struct local_helper *h, struct lb_msg *m);
+/* 1 and a message, 0 at the end, -EAGAIN. */
+int local_helper_read(const struct local_helper *h, struct lb_msg *m);
+int32_t local_helper_failed(struct abx_call *call, const struct lb_msg *m);
+void local_helper_control(const struct local_helper *h, uint16_t kind, uint16_t a, uint16_t b);
+void local_helper_kill(struct local_helper *h); /* and forget it */
+void local_helper_wait(struct local_helper *h); /* it is about to end by itself */
+void local_helper_leave(struct local_helper *h); /* it outlives the call */
+/* Enter a running box: its pidfd and flags for a request. */
+int32_t local_box_enter(struct abx_session *s, struct abx_call *call, const char *id,
+			struct local_box *b, struct local_run *run, struct local_helper_args *a);
+
+/* life.c */
+/* Open a box, or say that there is none. */
+int32_t local_open(struct abx_session *s, struct abx_call *call, const char *id,
+		   struct local_box *b);
+int32_t local_lock(struct abx_session *s, struct abx_call *call, const struct local_box *b);
+/* Start a box whose lock is held and that is not running. */
+int32_t local_start_locked(struct abx_session *s, struct abx_call *call,
+			   const struct local_box *b, uint32_t flags, int64_t timeout_ms,
+			   struct local_run *run);
+/* provision.c: make a box for a moment; READY or FAIL in *ret. */
+int32_t local_probe(struct abx_session *s, struct abx_call *call, struct lb_msg *ret);
+
+/* image.c: unpack `image` unless that was done before; a descriptor of its root, and of a
+ * lock that keeps it. */
+int32_t local_image_open(struct abx_session *s, struct abx_call *call, const char *image,
+			 char ret_key[LOCAL_ID_MAX]);
+int local_image_dir(const struct abx_session *s, const char *key);
+
+/* Operations. */
+int32_t local_provision(struct abx_session *, struct abx_call *, const struct abx_provision *);
+int32_t local_get(struct abx_session *, struct abx_call *, const struct abx_sandbox *);
+int32_t local_list(struct abx_session *, struct abx_call *, const struct abx_list_req *);
+int32_t local_start(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+		    const struct abx_start_req *);
+int32_t local_stop(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+		   const struct abx_stop_req *);
+int32_t local_destroy(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+		      const struct abx_stop_req *);
+int32_t local_exec(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+		   const struct abx_exec *, struct abx_exit *);
+int32_t local_exec_signal(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+			  const char *, int32_t);
+int32_t local_upload(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+		     const struct abx_transfer *);
+int32_t local_download(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+		       const struct abx_transfer *);
+int32_t local_put_tar(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+		      const struct abx_transfer *);
+int32_t local_get_tar(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+		      const struct abx_transfer *);
+int32_t local_list_files(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+			 const char *);
+int32_t local_doctor(struct abx_session *, struct abx_call *);
+
+#endif

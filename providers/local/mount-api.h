@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* mount-api.h: three calls of the mount API of Linux 5.12, which older C libraries lack. */
+#ifndef LOCAL_MOUNT_API_H
+#define LOCAL_MOUNT_API_H
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ABX_ATTR_RDONLY UINT64_C(1)
+#define ABX_ATTR_NOSUID UINT64_C(2)
+#define ABX_ATTR_NODEV UINT64_C(4)
+#define ABX_ATTR_NOEXEC UINT64_C(8)
+
+#define ABX_AT_RECURSIVE 0x8000u
+#define ABX_OPEN_TREE_CLONE 1u
+#define ABX_MOVE_MOUNT_F_EMPTY_PATH 4u
+
+struct abx_mount_attr {
+	uint64_t attr_set, attr_clr, propagation, userns_fd;
+};
+
+/* A detached copy of the mount at `path` and of all below it. */
+static inline int abx_open_tree(int dirfd, const char *path)
+{
+	return (int)syscall(SYS_open_tree, dirfd, path,
+			    ABX_OPEN_TREE_CLONE | ABX_AT_RECURSIVE | (unsigned int)O_CLOEXEC);
+}
+
+static inline int abx_mount_setattr(int fd, const struct abx_mount_attr *attr)
+{
+	return (int)syscall(SYS_mount_setattr, fd, "", (unsigned int)AT_EMPTY_PATH | ABX_AT_RECURSIVE,
+			    attr, sizeof(*attr));
+}
+
+static inline int abx_move_mount(int fd, const char *target)
+{
+	return (int)syscall(SYS_move_mount, fd, "", AT_FDCWD, target, ABX_MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * proto.h: how the plugin and its helper programs talk.  Both come from the same build.
+ *
+ * A request is a sealed-off memfd, so that environment values are in no argv, no environ
+ * and no file: one struct lb_req, then NUL-terminated strings: user, path, name, then
+ * n_argv arguments, then n_env "K=V".  Answers are struct lb_msg on a pipe; each is one
+ * write below PIPE_BUF and so arrives whole.
+ */
+#ifndef LOCAL_PROTO_H
+#define LOCAL_PROTO_H
+
+#include <stdint.h>
+
+#define LB_MAGIC UINT32_C(0x314c4241)
+
+/* Descriptors of a helper beside its standard three. */
+#define LB_FD_REQUEST 3
+#define LB_FD_STATUS 4
+#define LB_FD_LIFELINE 5 /* end of file: the client is gone */
+#define LB_FD_BOX 6	 /* enter: pidfd of the box; remove: a directory; else: the store */
+#define LB_FD_LIVE 7	 /* start: locked for as long as the box runs */
+#define LB_FD_LAST LB_FD_LIVE
+
+enum lb_op {
+	LB_OP_START = 1,
+	LB_OP_EXEC,
+	LB_OP_UPLOAD,
+	LB_OP_DOWNLOAD,
+	LB_OP_LIST,
+	LB_OP_PUT_TAR,
+	LB_OP_GET_TAR,
+	LB_OP_REMOVE, /* empty a directory whose files belong to box ids */
+	LB_OP_UNPACK, /* a tar stream becomes an image */
+	LB_OP_PACK,   /* a directory of the host as a tar stream, for LB_OP_UNPACK */
+};
+
+/* How ids of the box become ids of this machine. */
+enum lb_map {
+	LB_MAP_DIRECT = 1, /* 65536 ids, written by host root */
+	LB_MAP_SUBID,	   /* 65536 ids, by newuidmap and newgidmap */
+	LB_MAP_SINGLE,	   /* box root is the caller; there is no other id */
+};
+#define LB_MAP_IDS 65536u
+
+/* lb_req.flags */
+#define LB_F_PTY UINT32_C(1)
+#define LB_F_DETACHED UINT32_C(2)
+#define LB_F_LEAVE_RUNNING UINT32_C(4)
+#define LB_F_CREATE_PARENTS UINT32_C(8)
+#define LB_F_KEEP_OWNER UINT32_C(16)
+#define LB_F_IMAGE UINT32_C(32)	     /* the box has a root of its own, not the host's */
+#define LB_F_SINGLE_ID UINT32_C(64)  /* the box has one id only */
+#define LB_F_READ_ONLY UINT32_C(128) /* read-only workspace */
+#define LB_F_FIRST UINT32_C(256)     /* the box starts for the first time */
+#define LB_F_PROBE UINT32_C(512)     /* end when the box could run */
+
+struct lb_req {
+	uint32_t magic, op, flags, n_argv;
+	uint32_t n_env, map, uid_base, gid_base;
+	uint32_t rows, cols, file_mode, strings_len;
+	int64_t timeout_ms, grace_ms, expires_at_ms, size_bytes;
+};
+
+enum lb_kind {
+	LB_MSG_PID = 1, /* value: pid as the caller sees it */
+	LB_MSG_READY,
+	LB_MSG_STARTED,
+	LB_MSG_EXIT,	    /* code, signo, timed_out */
+	LB_MSG_NOT_STARTED, /* code: 126 or 127; text says why */
+	LB_MSG_FAIL,	    /* code: ABX_E*; text, remedy */
+	LB_MSG_DONE,	    /* value: bytes */
+};
+
+struct lb_msg {
+	uint32_t kind;
+	int32_t code, signo, timed_out;
+	int64_t value;
+	char text[640], remedy[256];
+};
+
+/* On the lifeline: {kind, a, b, 0}, ABX_CTRL_* of the ABI, and: */
+#define LB_CTRL_CANCEL 100 /* end the tree: TERM, grace, KILL */
+#define LB_CTRL_GO 101	   /* start: the process is on record and may live */
+
+struct lb_ctrl {
+	uint16_t kind, a, b, zero;
+};
+
+/* LB_OP_LIST: one header for each entry, then name_len bytes of name. */
+struct lb_entry {
+	uint64_t size_bytes;
+	int64_t mtime_s;
+	uint32_t mode, name_len;
+};
+
+/* The user of a box, where the root has more than one id. */
+#define LB_BOX_USER "vscode"
+#define LB_BOX_UID 1000u
+#define LB_BOX_HOME "/home/vscode"
+#define LB_WORKSPACE "/workspace"
+
+#endif

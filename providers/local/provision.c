@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* Making a box: its record and layers, all at once, then its first start. */
+#include "providers/local/local.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "abxsdk/fs.h"
+#include "abxsdk/json.h"
+
+#define RECORD_MAX_BYTES ((size_t)16 << 20)
+#define MAKE_TRIES 16
+
+/* What this version cannot do is refused by name, never ignored. */
+static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
+{
+	const char *what = NULL;
+
+	if (p->snapshot && *p->snapshot)
+		what = "snapshots";
+	else if (p->size && *p->size)
+		what = "sizes";
+	else if (p->location && *p->location)
+		what = "locations";
+	else if ((p->egress_allow && p->egress_allow[0]) || (p->egress_deny && p->egress_deny[0]))
+		what = "egress rules (a box has no network beyond its own loopback)";
+	else if (p->inbound && *p->inbound)
+		what = "inbound rules";
+	else if (p->n_mounts)
+		what = "mounts";
+	else if (p->n_volumes)
+		what = "volumes";
+	else if (p->n_ports)
+		what = "published ports";
+	else if (p->cpu_milli)
+		what = "cpu limits";
+	else if (p->max_pids)
+		what = "process limits";
+	else if (p->mem_bytes)
+		what = "memory limits";
+	else if (p->disk_bytes)
+		what = "disk limits";
+	else if (p->flags)
+		what = "these flags of provision";
+	if (!what)
+		return ABX_OK;
+	return local_fail(call, ABX_ENOTSUP, NULL, "provider local: %s: not supported", what);
+}
+
+/* A name that a kernel and a hosts file take. */
+static void make_hostname(const char *name, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (; name && *name && n + 1 < size && n < 63; name++) {
+		char c = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
+
+		if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c == '-' && n))
+			out[n++] = c;
+	}
+	while (n && out[n - 1] == '-')
+		n--;
+	out[n] = '\0';
+	if (!n)
+		(void)snprintf(out, size, "box");
+}
+
+static int add_pairs(cJSON *doc, const char *key, const struct abx_kv *kv, uint32_t n)
+{
+	cJSON *o = cJSON_AddObjectToObject(doc, key);
+	int r = o ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < n && r == 0; i++)
+		r = abx_json_add_str(o, kv[i].key, kv[i].value);
+	return r;
+}
+
+static int write_record(int dir_fd, const char *id, const char *image,
+			const struct abx_provision *p)
+{
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(RECORD_MAX_BYTES);
+	cJSON *doc = cJSON_CreateObject();
+	char hostname[64], created[32] = "";
+	time_t now = time(NULL);
+	struct tm tm;
+	int r = doc ? 0 : -ENOMEM;
+
+	make_hostname(p->name, hostname, sizeof(hostname));
+	if (gmtime_r(&now, &tm))
+		(void)strftime(created, sizeof(created), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	if (r == 0)
+		r = abx_json_add_i64(doc, "format", 1);
+	if (r == 0)
+		r = abx_json_add_str(doc, "id", id);
+	if (r == 0)
+		r = abx_json_add_str(doc, "name", p->name);
+	if (r == 0)
+		r = abx_json_add_str(doc, "hostname", hostname);
+	if (r == 0)
+		r = abx_json_add_str(doc, "created_at", created);
+	if (r == 0)
+		r = abx_json_add_str(doc, "image", image && *image ? image : NULL);
+	if (r == 0)
+		r = add_pairs(doc, "labels", p->labels, p->n_labels);
+	if (r == 0)
+		r = add_pairs(doc, "env", p->env, p->n_env);
+	if (r == 0)
+		r = abx_json_print(doc, &b);
+	cJSON_Delete(doc);
+	if (r == 0)
+		r = abx_fs_write_atomic(dir_fd, "box.json", b.data, b.len, 0600, true);
+	if (b.data)
+		explicit_bzero(b.data, b.len);
+	return r;
+}
+
+/* A directory in tmp/ that is locked and that no sweeper has got hold of. */
+static int make_locked_dir(const struct abx_session *s, char *name, size_t size, int *ret_fd)
+{
+	for (int i = 0; i < MAKE_TRIES; i++) {
+		struct stat st;
+		uint64_t nonce;
+		int fd;
+
+		if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
+			return -EIO;
+		(void)snprintf(name, size, "new-%016llx", (unsigned long long)nonce);
+		if (mkdirat(s->tmp_fd, name, 0700) < 0)
+			return -errno;
+		fd = openat(s->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		/* The caller's umask must not keep box root out. */
+		if (fd >= 0 && fchmod(fd, 0711) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 &&
+		    st.st_nlink > 0) {
+			*ret_fd = fd;
+			return 0;
+		}
+		abx_cleanup_close(&fd);
+	}
+	return -EAGAIN;
+}
+
+/* Everything of the box is there, labels included, in the instant in which its name is.
+ * -EEXIST: somebody has made this box already. */
+static int make_box(const struct abx_session *s, const char *id, const char *image,
+		    const struct abx_provision *p, struct local_box *ret)
+{
+	char tmp[32];
+	int fd = -1;
+	int r = make_locked_dir(s, tmp, sizeof(tmp), &fd);
+
+	if (r < 0)
+		return r;
+	r = local_make_box_dir(s, fd, "layers");
+	if (r == 0)
+		r = write_record(fd, id, image, p);
+	if (r == 0 && renameat2(s->tmp_fd, tmp, s->boxes_fd, id, RENAME_NOREPLACE) < 0)
+		r = -errno;
+	if (r < 0) {
+		(void)abx_fs_remove_tree(s->tmp_fd, tmp);
+		(void)close(fd);
+		return r;
+	}
+	r = local_box_open(s, id, ret);
+	if (r == 0) {
+		/* The lock is the descriptor's: keep the locked one. */
+		(void)close(ret->dir_fd);
+		ret->dir_fd = fd;
+	} else {
+		(void)close(fd);
+	}
+	return r;
+}
+
+static const char *wanted_image(const struct abx_session *s, const struct abx_provision *p)
+{
+	if (p->image && *p->image)
+		return p->image;
+	for (uint32_t i = 0; i < p->n_options; i++)
+		if (strcmp(p->options[i].key, "image") == 0 && *p->options[i].value)
+			return p->options[i].value;
+	return s->image;
+}
+
+static int32_t make_or_adopt(struct abx_session *s, struct abx_call *call, const char *id,
+			     const char *image, const struct abx_provision *p,
+			     struct local_box *b, bool *ret_new)
+{
+	int r = make_box(s, id, image, p, b);
+	int32_t e;
+
+	*ret_new = r == 0;
+	if (r == 0)
+		return ABX_OK;
+	if (r != -EEXIST)
+		return local_fail_errno(call, -r, "box %s: make it", id);
+	/* The same attempt again: what it made the first time is the answer. */
+	e = local_open(s, call, id, b);
+	return e == ABX_OK ? local_lock(s, call, b) : e;
+}
+
+static int32_t choose_id(struct abx_call *call, const struct abx_provision *p, char *id,
+			 size_t size)
+{
+	uint64_t nonce[2];
+
+	if (p->idempotency_key) {
+		if (!local_id_valid(p->idempotency_key))
+			return local_fail(call, ABX_EINVAL, NULL,
+					  "idempotency key: not 1 to %d of [0-9a-z-]", LOCAL_ID_MAX);
+		(void)snprintf(id, size, "%s", p->idempotency_key);
+		return ABX_OK;
+	}
+	if (getrandom(nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
+		return local_fail_errno(call, EIO, "random number");
+	(void)snprintf(id, size, "%016llx%016llx", (unsigned long long)nonce[0],
+		       (unsigned long long)nonce[1]);
+	return ABX_OK;
+}
+
+/* A host built with an older header has a shorter request: what it lacks is zero. */
+static void copy_request(struct abx_provision *to, const struct abx_provision *from)
+{
+	size_t n = from->struct_size < sizeof(*to) ? from->struct_size : sizeof(*to);
+
+	memset(to, 0, sizeof(*to));
+	memcpy(to, from, n);
+}
+
+int32_t local_provision(struct abx_session *s, struct abx_call *call,
+			const struct abx_provision *req)
+{
+	struct local_box b = LOCAL_BOX_INIT;
+	struct local_run run = LOCAL_RUN_INIT;
+	struct abx_provision p;
+	char id[LOCAL_ID_MAX + 1], key[LOCAL_ID_MAX] = "";
+	const char *image;
+	bool is_new = false;
+	int32_t r;
+
+	copy_request(&p, req);
+	r = refuse(call, &p);
+	if (r == ABX_OK)
+		r = choose_id(call, &p, id, sizeof(id));
+	if (r == ABX_OK)
+		r = local_sweep(s, call);
+	image = wanted_image(s, &p);
+	if (r == ABX_OK && image)
+		r = local_image_open(s, call, image, key);
+	if (r == ABX_OK)
+		r = make_or_adopt(s, call, id, key, &p, &b, &is_new);
+	if (r == ABX_OK)
+		r = local_box_emit(s, call, &b, NULL, ABX_STATE_STARTING);
+	if (r == ABX_OK) {
+		(void)local_run_open(s, &b, &run);
+		if (run.pidfd < 0)
+			r = local_start_locked(s, call, &b, is_new ? LB_F_FIRST : 0, p.timeout_ms, &run);
+	}
+	if (r == ABX_OK)
+		r = local_box_emit(s, call, &b, &run, ABX_STATE_RUNNING);
+	local_run_release(&run);
+	local_box_release(&b);
+	return r;
+}
+
+/* Everything that a start does, in a directory of its own, and then its end. */
+int32_t local_probe(struct abx_session *s, struct abx_call *call, struct lb_msg *ret)
+{
+	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_START};
+	struct local_helper h = LOCAL_HELPER_INIT;
+	struct local_box b = LOCAL_BOX_INIT;
+	char tmp[32], layers[64];
+	int32_t r = ABX_OK;
+	int e = make_locked_dir(s, tmp, sizeof(tmp), &b.dir_fd);
+
+	if (e == 0)
+		e = local_make_box_dir(s, b.dir_fd, "layers");
+	if (e < 0)
+		r = local_fail_errno(call, -e, "state directory");
+	if (r == ABX_OK)
+		a.fd_live = openat(b.dir_fd, "live", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+	(void)snprintf(layers, sizeof(layers), "tmp/%s/layers", tmp);
+	a.program = s->box_helper;
+	a.path = layers;
+	a.name = "probe";
+	a.fd_box = s->store_fd;
+	a.req.flags = LB_F_PROBE;
+	if (r == ABX_OK)
+		r = local_helper_start(s, call, &a, &h);
+	while (r == ABX_OK) {
+		r = local_helper_any(call, &h, ret);
+		if (r == ABX_OK && ret->kind != LB_MSG_PID)
+			break;
+		local_helper_control(&h, LB_CTRL_GO, 0, 0);
+	}
+	local_helper_kill(&h);
+	abx_cleanup_close(&a.fd_live);
+	if (b.dir_fd >= 0)
+		(void)local_remove_tree(s, call, s->tmp_fd, tmp);
+	local_box_release(&b);
+	return r;
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/* Boxes on disk: their records, locks, and removal. */
+#include "providers/local/local.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "abxsdk/fs.h"
+#include "abxsdk/json.h"
+
+#define RECORD_MAX_BYTES ((size_t)16 << 20)
+#define TEXT_MAX 4096
+#define LABELS_MAX 64
+#define LOCK_POLL_MS 5
+
+bool local_id_valid(const char *id)
+{
+	size_t n = strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz-");
+
+	return n > 0 && n <= LOCAL_ID_MAX && id[n] == '\0' && id[0] != '-';
+}
+
+/* A directory of ours where box root may pass on to what belongs to it. */
+static int open_dir(int at, const char *name, int *ret_fd)
+{
+	struct stat st;
+	int fd;
+
+	if (mkdirat(at, name, 0711) < 0 && errno != EEXIST)
+		return -errno;
+	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	/* The caller's umask must not keep box root out. */
+	if (fstat(fd, &st) < 0 || ((st.st_mode & 0777) != 0711 && fchmod(fd, 0711) < 0))
+		return -errno;
+	return 0;
+}
+
+/* A directory in which box root makes things. */
+int local_make_box_dir(const struct abx_session *s, int at, const char *name)
+{
+	struct stat st;
+
+	if (mkdirat(at, name, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (s->map == LB_MAP_DIRECT && (st.st_uid != s->uid_base || st.st_gid != s->gid_base) &&
+	    fchownat(at, name, s->uid_base, s->gid_base, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	/* Nobody else gets past the state directory, which is 0700. */
+	if (s->map == LB_MAP_SUBID && (st.st_mode & 0777) != 0777 &&
+	    fchmodat(at, name, 0777, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+int local_state_open(struct abx_session *s, const char *dir)
+{
+	abx_autoclose int state_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	if (state_fd < 0)
+		return -errno;
+	r = open_dir(state_fd, "store", &s->store_fd);
+	if (r == 0)
+		r = open_dir(s->store_fd, "boxes", &s->boxes_fd);
+	if (r == 0)
+		r = open_dir(s->store_fd, "tmp", &s->tmp_fd);
+	if (r == 0)
+		r = local_make_box_dir(s, s->store_fd, "cache");
+	if (r == 0)
+		r = local_make_box_dir(s, s->store_fd, "images");
+	if (r == 0) {
+		s->images_fd = openat(s->store_fd, "images",
+				      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		r = s->images_fd < 0 ? -errno : 0;
+	}
+	return r;
+}
+
+void local_state_close(struct abx_session *s)
+{
+	abx_cleanup_close(&s->images_fd);
+	abx_cleanup_close(&s->tmp_fd);
+	abx_cleanup_close(&s->boxes_fd);
+	abx_cleanup_close(&s->store_fd);
+}
+
+static int read_json(int dir_fd, const char *name, cJSON **ret)
+{
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(RECORD_MAX_BYTES);
+	int r = abx_fs_read(dir_fd, name, &b);
+
+	if (r < 0)
+		return r;
+	return abx_json_parse(abx_buf_str(&b), b.len, RECORD_MAX_BYTES, ret);
+}
+
+int local_box_open(const struct abx_session *s, const char *id, struct local_box *ret)
+{
+	struct local_box b = LOCAL_BOX_INIT;
+	int r;
+
+	if (!local_id_valid(id))
+		return -ENOENT;
+	b.dir_fd = openat(s->boxes_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (b.dir_fd < 0)
+		return -errno;
+	r = read_json(b.dir_fd, "box.json", &b.doc);
+	if (r == 0)
+		r = abx_json_str(b.doc, "id", LOCAL_ID_MAX, &b.id);
+	if (r == 0)
+		r = abx_json_str(b.doc, "name", TEXT_MAX, &b.name);
+	if (r == 0)
+		r = abx_json_str(b.doc, "image", LOCAL_ID_MAX, &b.image);
+	if (r == 0)
+		r = abx_json_str(b.doc, "created_at", 64, &b.created_at);
+	if (r == 0)
+		r = abx_json_str(b.doc, "hostname", 64, &b.hostname);
+	if (r == 0)
+		r = abx_json_obj(b.doc, "labels", &b.labels);
+	if (r == 0)
+		r = abx_json_obj(b.doc, "env", &b.env);
+	if (r == 0 && (!b.id || strcmp(b.id, id) != 0 || !b.hostname))
+		r = -EPROTO;
+	if (r < 0) {
+		local_box_release(&b);
+		/* The directory was there a moment ago: being destroyed, or damaged. */
+		if (r == -ENOENT && faccessat(s->boxes_fd, id, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			r = -EPROTO;
+		return r;
+	}
+	*ret = b;
+	return 0;
+}
+
+void local_box_release(struct local_box *b)
+{
+	cJSON_Delete(b->doc);
+	abx_cleanup_close(&b->dir_fd);
+	*b = (struct local_box)LOCAL_BOX_INIT;
+}
+
+/* Field 22 of /proc/PID/stat: a pid and its start time name a process for good. */
+static int process_start(int64_t pid, int64_t *ret)
+{
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(4096);
+	abx_autoclose int fd = -1;
+	char path[64];
+	const char *p;
+	int64_t v = 0;
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = abx_buf_read_fd(&b, fd);
+	if (r < 0)
+		return r;
+	p = strrchr(abx_buf_str(&b), ')');
+	for (int field = 2; p && field < 22; field++) {
+		p = strchr(p, ' ');
+		if (p)
+			p++;
+	}
+	if (!p)
+		return -EPROTO;
+	for (; *p >= '0' && *p <= '9'; p++)
+		v = v * 10 + (*p - '0');
+	*ret = v;
+	return 0;
+}
+
+static bool has_ended(int pidfd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+int local_run_open(const struct abx_session *s, const struct local_box *b, struct local_run *ret)
+{
+	struct local_run run = LOCAL_RUN_INIT;
+	int64_t start = 0, real_start = 0;
+	const char *boot = NULL;
+	cJSON *doc = NULL;
+	int r = read_json(b->dir_fd, "run.json", &doc);
+
+	*ret = run;
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = abx_json_i64(doc, "pid", &run.pid);
+	if (r == 0)
+		r = abx_json_i64(doc, "start_time", &start);
+	if (r == 0)
+		r = abx_json_i64(doc, "expires_at_ms", &run.expires_at_ms);
+	if (r == 0)
+		r = abx_json_str(doc, "boot_id", 64, &boot);
+	/* An unreadable record names no process, as one of an earlier boot does not. */
+	if (r == 0 && boot && strcmp(boot, s->boot_id) == 0 && run.pid > 1) {
+		run.pidfd = (int)syscall(SYS_pidfd_open, (pid_t)run.pid, 0);
+		if (run.pidfd >= 0 && (process_start(run.pid, &real_start) < 0 ||
+				       real_start != start || has_ended(run.pidfd)))
+			abx_cleanup_close(&run.pidfd), run.pidfd = -1;
+	}
+	cJSON_Delete(doc);
+	*ret = run;
+	return 0;
+}
+
+void local_run_release(struct local_run *r)
+{
+	abx_cleanup_close(&r->pidfd);
+	r->pidfd = -1;
+}
+
+int local_run_write(const struct abx_session *s, int dir_fd, pid_t pid, int64_t expires_at_ms)
+{
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(4096);
+	int64_t start;
+	int r = process_start(pid, &start);
+
+	if (r < 0)
+		return r;
+	abx_buf_addf(&b,
+		     "{\"pid\": %d, \"start_time\": %lld, \"boot_id\": \"%s\", "
+		     "\"expires_at_ms\": %lld}\n",
+		     pid, (long long)start, s->boot_id, (long long)expires_at_ms);
+	/* Not flushed: after a power loss there is no such process. */
+	return abx_fs_write_atomic(dir_fd, "run.json", b.data, b.len, 0600, false);
+}
+
+int32_t local_box_lock(const struct abx_session *s, struct abx_call *call,
+		       const struct local_box *b)
+{
+	struct stat held, named;
+
+	while (flock(b->dir_fd, LOCK_EX | LOCK_NB) < 0) {
+		int32_t r;
+
+		if (errno != EWOULDBLOCK)
+			return local_fail_errno(call, errno, "lock box %s", b->id);
+		r = local_host->wait_ms(call, LOCK_POLL_MS);
+		if (r == ABX_ECANCELED)
+			return local_canceled(call);
+		if (r != ABX_OK)
+			return local_timed_out(call);
+	}
+	if (fstat(b->dir_fd, &held) < 0 ||
+	    fstatat(s->boxes_fd, b->id, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    held.st_ino != named.st_ino)
+		return ABX_ENOTFOUND;
+	return ABX_OK;
+}
+
+struct label_list {
+	struct abx_kv kv[LABELS_MAX];
+	uint32_t n;
+};
+
+static int add_label(void *ctx, const char *key, const char *value)
+{
+	struct label_list *l = ctx;
+
+	if (l->n < LABELS_MAX)
+		l->kv[l->n++] = (struct abx_kv){key, value};
+	return 0;
+}
+
+int32_t local_box_emit(const struct abx_session *s, struct abx_call *call,
+		       const struct local_box *b, const struct local_run *run, uint32_t state)
+{
+	struct label_list labels = {.n = 0};
+	struct abx_sandbox sb = {
+		ABX_INIT(struct abx_sandbox),
+		.state = state,
+		.id = b->id,
+		.name = b->name,
+		.account = s->account,
+		.arch = s->arch,
+		.created_at = b->created_at,
+		.expires_at_ms = run && run->pidfd >= 0 ? run->expires_at_ms : 0,
+	};
+
+	(void)abx_json_each_str(b->labels, add_label, &labels);
+	sb.labels = labels.kv;
+	sb.n_labels = labels.n;
+	return local_host->emit_sandbox(call, &sb);
+}
+
+bool local_labels_match(const struct local_box *b, const struct abx_list_req *req)
+{
+	for (uint32_t i = 0; req && i < req->n_labels; i++) {
+		const char *v = NULL;
+
+		if (abx_json_str(b->labels, req->labels[i].key, TEXT_MAX, &v) < 0 || !v ||
+		    strcmp(v, req->labels[i].value) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* What boxes have written belongs to ids that only a user namespace can remove. */
+static int32_t empty_layers(const struct abx_session *s, struct abx_call *call, int parent_fd,
+			    const char *name)
+{
+	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_REMOVE};
+	struct local_helper h = LOCAL_HELPER_INIT;
+	struct lb_msg m;
+	char path[NAME_MAX + 16];
+	int32_t r;
+
+	(void)snprintf(path, sizeof(path), "%s/layers", name);
+	a.fd_box = openat(parent_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (a.fd_box < 0)
+		return errno == ENOENT ? ABX_OK : local_fail_errno(call, errno, "remove %s", name);
+	a.program = s->box_helper;
+	r = local_helper_start(s, call, &a, &h);
+	if (r == ABX_OK) {
+		r = local_helper_next(call, &h, &m);
+		if (r == ABX_OK)
+			local_helper_wait(&h);
+		else
+			local_helper_kill(&h);
+	}
+	(void)close(a.fd_box);
+	return r;
+}
+
+int32_t local_remove_tree(const struct abx_session *s, struct abx_call *call, int parent_fd,
+			  const char *name)
+{
+	int r;
+
+	if (s->map == LB_MAP_SUBID) {
+		int32_t e = empty_layers(s, call, parent_fd, name);
+
+		if (e != ABX_OK)
+			return e;
+	}
+	r = abx_fs_remove_tree(parent_fd, name);
+	return r < 0 ? local_fail_errno(call, -r, "remove %s", name) : ABX_OK;
+}
+
+int32_t local_sweep(const struct abx_session *s, struct abx_call *call)
+{
+	int fd = openat(s->tmp_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!d) {
+		abx_cleanup_close(&fd);
+		return local_fail_errno(call, errno, "state directory");
+	}
+	while ((e = readdir(d))) {
+		int dead;
+
+		if (e->d_name[0] == '.')
+			continue;
+		dead = openat(s->tmp_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (dead < 0)
+			continue;
+		/* Its maker holds a lock for as long as it lives.  What cannot be removed
+		 * now is no reason to refuse work; the next one tries again. */
+		if (flock(dead, LOCK_EX | LOCK_NB) == 0)
+			(void)local_remove_tree(s, call, s->tmp_fd, e->d_name);
+		(void)close(dead);
+	}
+	(void)closedir(d);
+	return ABX_OK;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* agentbox-local-tar: tar streams in and out of a box. */
+#include "providers/local/tar.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A directory on PATH of its own is entered first: what is in the stream cannot move it. */
+static int put(const struct box_req *rq)
+{
+	struct tar_unpack u = {
+		.size_bytes = rq->h.size_bytes,
+		.keep_owner = rq->h.flags & LB_F_KEEP_OWNER,
+		.what = rq->path,
+	};
+
+	if (rq->path[0] != '/')
+		box_fail(ABX_EINVAL, NULL, "put: %.512s: not an absolute path", rq->path);
+	if (rq->h.flags & LB_F_CREATE_PARENTS)
+		box_make_parents(rq->path, true);
+	if (chdir(rq->path) < 0)
+		box_fail_errno(errno, "put: %.512s", rq->path);
+	box_send_kind(LB_MSG_DONE, tar_unpack(&u));
+	return 0;
+}
+
+static int get(const struct box_req *rq)
+{
+	char *copy = box_strdup(rq->path), *name;
+	struct stat st;
+
+	if (rq->path[0] != '/')
+		box_fail(ABX_EINVAL, NULL, "get: %.512s: not an absolute path", rq->path);
+	/* A link on the command line means what it leads to, when that is a directory. */
+	if (stat(copy, &st) < 0 && lstat(copy, &st) < 0)
+		box_fail_errno(errno, "get: %.512s", rq->path);
+	if (S_ISDIR(st.st_mode)) {
+		if (chdir(copy) < 0)
+			box_fail_errno(errno, "get: %.512s", rq->path);
+		tar_pack(NULL, rq->path);
+	} else {
+		name = strrchr(copy, '/');
+		*name++ = '\0';
+		if (!*name || chdir(*copy ? copy : "/") < 0)
+			box_fail_errno(*name ? errno : EINVAL, "get: %.512s", rq->path);
+		tar_pack(name, rq->path);
+	}
+	box_send_kind(LB_MSG_DONE, 0);
+	free(copy);
+	return 0;
+}
+
+int main(void)
+{
+	struct box_req rq;
+
+	box_harden();
+	/* Loaded here, before a box is entered.  Without a UTF-8 locale libarchive would
+	 * rewrite names in pax headers that are not ASCII. */
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		(void)setlocale(LC_CTYPE, "C");
+	box_req_load(&rq);
+	switch (rq.h.op) {
+	case LB_OP_PUT_TAR:
+		box_serve(&rq, put);
+	case LB_OP_GET_TAR:
+		box_serve(&rq, get);
+	default:
+		box_fail(ABX_EPROTO, "install plugin and helpers of one version",
+			 "helper: unknown request %u", rq.h.op);
+	}
+}
