@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* Files and trees between this machine and a box, wherever they lie. */
+#include "core/box/copy.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "abxsdk/fs.h"
+#include "core/box/exec.h"
+#include "core/box/lifecycle.h"
+#include "core/host/stream.h"
+#include "core/util/mem.h"
+#include "core/util/parse.h"
+
+#define WORKSPACE_IN_BOX "/workspace"
+#define PROBE_TIMEOUT_MS 60000
+
+struct copier {
+	struct abx_app *app;
+	struct abx_cloud *cloud;
+	struct abx_call_opts opts;
+	struct abx_sandbox sandbox;
+};
+
+static int open_copier(struct abx_app *app, struct abx_box *box, struct copier *ret,
+		       struct abx_err *err)
+{
+	int r = abx_lifecycle_ensure_running(app, box, err);
+
+	if (r == 0)
+		r = abx_app_cloud_of(app, box, &ret->cloud, err);
+	if (r < 0)
+		return r;
+	ret->app = app;
+	ret->opts.box_id = box->id;
+	ret->sandbox = abx_app_sandbox(box);
+	return 0;
+}
+
+static char *box_path(const char *path)
+{
+	return path[0] == '/' ? abx_xstrdup(path)
+			      : abx_xasprintf(WORKSPACE_IN_BOX "/%s", path);
+}
+
+/* The last name of a path, without trailing slashes; "." and ".." have none of their own. */
+static char *last_name(const char *path)
+{
+	size_t end = strlen(path), start;
+
+	while (end > 1 && path[end - 1] == '/')
+		end--;
+	start = end;
+	while (start > 0 && path[start - 1] != '/')
+		start--;
+	return abx_xstrndup(path + start, end - start);
+}
+
+static bool has_no_name(const char *name)
+{
+	return !*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Is it a directory, something else, or nothing?  'd', 'f' or '-'. */
+static int kind_in_box(struct copier *c, const char *path, char *ret_kind, struct abx_err *err)
+{
+	static const char script[] = "if [ -d \"$1\" ]; then exit 10; fi; "
+				     "if [ -e \"$1\" ] || [ -L \"$1\" ]; then exit 11; fi; exit 12";
+	const char *const argv[] = {"/bin/sh", "-c", script, "sh", path, NULL};
+	const struct abx_exec_request req = {.argv = argv, .cwd = "/", .fd_in = -1, .fd_out = -1,
+					     .fd_err = -1, .timeout_ms = PROBE_TIMEOUT_MS};
+	int code = 0, r = abx_exec_on(c->cloud, &c->opts, &c->sandbox, &req, &code, err);
+
+	if (r < 0)
+		return r;
+	if (code < 10 || code > 12)
+		return abx_err_set(err, ABX_EREMOTE, "the box could not look at '%s' (exit code %d)",
+				   path, code);
+	*ret_kind = "df-"[code - 10];
+	return 0;
+}
+
+struct tree_source {
+	const char *path;
+	const char *as;
+	struct abx_app *app;
+};
+
+static int report_progress(struct abx_app *app, uint64_t bytes, const char *what)
+{
+	if (!app->host.progress)
+		return 0;
+	return app->host.progress(app->host.progress_ctx, bytes, 0, what);
+}
+
+static int on_sent(void *ctx, const struct abx_tar_count *so_far)
+{
+	struct tree_source *src = ctx;
+
+	return report_progress(src->app, so_far->bytes, "copying to the box");
+}
+
+static int send_tree(void *ctx, int fd, int stop_fd, struct abx_err *err)
+{
+	struct tree_source *src = ctx;
+	struct abx_tar_tree tree = {.dirfd = AT_FDCWD, .path = src->path, .as = src->as,
+				    .progress = on_sent, .progress_ctx = src};
+	struct abx_tar *tar;
+	int r = abx_tar_open(fd, stop_fd, &tar, err);
+
+	if (r < 0)
+		return r;
+	r = abx_tar_write_tree(tar, &tree, NULL, err);
+	if (r == 0)
+		r = abx_tar_finish(tar, err);
+	abx_tar_close(tar);
+	return r;
+}
+
+static int upload_file(struct copier *c, const char *source, const struct stat *st,
+		       const char *target, struct abx_err *err)
+{
+	struct abx_transfer req = {ABX_INIT(struct abx_transfer)};
+	abx_autoclose int fd = open(source, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0)
+		return abx_err_errno(err, errno, "open '%s'", source);
+	req.flags = ABX_XFER_CREATE_PARENTS;
+	req.fd = fd;
+	req.mode = st->st_mode & 0777;
+	req.size_bytes = S_ISREG(st->st_mode) ? st->st_size : -1;
+	req.path = target;
+	return abx_cloud_upload(c->cloud, &c->opts, &c->sandbox, &req, err);
+}
+
+/* A directory arrives under its new name: unpacked below the parent, called so in the tar. */
+static int upload_tree(struct copier *c, const char *source, const char *target,
+		       struct abx_err *err)
+{
+	abx_autofree char *name = last_name(target), *parent = abx_xstrdup(target);
+	struct tree_source src = {source, name, c->app};
+	size_t len = strlen(parent);
+
+	while (len > 1 && parent[len - 1] == '/')
+		parent[--len] = '\0';
+	parent[len - strlen(name)] = '\0';
+	if (has_no_name(name))
+		return abx_err_set(err, ABX_EUSAGE, "'%s' is no name for a copy", target);
+	return abx_cloud_put_stream(c->cloud, &c->opts, &c->sandbox, parent, send_tree, &src, err);
+}
+
+static int copy_one_in(struct copier *c, const char *source, const char *target, char target_kind,
+		       struct abx_err *err)
+{
+	abx_autofree char *name = NULL, *full = NULL, *real = NULL;
+	struct stat st;
+
+	if (stat(source, &st) < 0)
+		return abx_err_errno(err, errno, "read '%s'", source);
+	name = last_name(source);
+	if (has_no_name(name)) {
+		real = realpath(source, NULL);
+		if (!real)
+			return abx_err_errno(err, errno, "read '%s'", source);
+		free(name);
+		name = last_name(real);
+	}
+	full = target_kind == 'd' ? abx_xasprintf("%s/%s", target, name) : abx_xstrdup(target);
+	if (S_ISDIR(st.st_mode) && target_kind == 'f')
+		return abx_err_set(err, ABX_EEXIST, "'%s' is a file, '%s' a directory", target,
+				   source);
+	if (S_ISDIR(st.st_mode))
+		return upload_tree(c, source, full, err);
+	return upload_file(c, source, &st, full, err);
+}
+
+int abx_copy_in(struct abx_app *app, struct abx_box *box, const struct abx_copy *what,
+		struct abx_err *err)
+{
+	abx_autofree char *target = box_path(what->target);
+	struct copier c = {0};
+	char kind = '-';
+	int r = open_copier(app, box, &c, err);
+
+	if (r == 0)
+		r = kind_in_box(&c, target, &kind, err);
+	if (r == 0 && what->n_sources > 1 && kind != 'd')
+		return abx_err_set(err, ABX_EUSAGE, "'%s' is not a directory in the box", target);
+	for (size_t i = 0; i < what->n_sources && r == 0; i++)
+		r = copy_one_in(&c, what->sources[i], target, kind, err);
+	return r;
+}
+
+struct tree_target {
+	int dirfd;
+	struct abx_app *app;
+	struct abx_tar_result *result;
+};
+
+static int on_received(void *ctx, const struct abx_tar_count *so_far)
+{
+	struct tree_target *dst = ctx;
+
+	return report_progress(dst->app, so_far->bytes, "copying from the box");
+}
+
+static int receive_tree(void *ctx, int fd, int stop_fd, struct abx_err *err)
+{
+	struct tree_target *dst = ctx;
+	struct abx_tar_extract how = {.progress = on_received, .progress_ctx = dst};
+
+	/* Reading ends by itself once the other side closes its end. */
+	(void)stop_fd;
+	return abx_tar_extract(fd, dst->dirfd, &how, dst->result, err);
+}
+
+static int download_tree(struct copier *c, const char *source, const char *target,
+			 struct abx_tar_result *ret, struct abx_err *err)
+{
+	struct tree_target dst = {.app = c->app, .result = ret};
+	abx_autoclose int fd = -1;
+
+	if (mkdir(target, 0777) < 0 && errno != EEXIST)
+		return abx_err_errno(err, errno, "make '%s'", target);
+	fd = abx_fs_open_dir(AT_FDCWD, target);
+	if (fd < 0)
+		return abx_err_errno(err, abx_steal_fd(&fd), "open '%s'", target);
+	dst.dirfd = fd;
+	return abx_cloud_get_stream(c->cloud, &c->opts, &c->sandbox, source, receive_tree, &dst,
+				    err);
+}
+
+/* Beside the target first: it appears as a whole or not at all. */
+static int download_file(struct copier *c, const char *source, const char *target,
+			 struct abx_err *err)
+{
+	struct abx_transfer req = {ABX_INIT(struct abx_transfer)};
+	abx_autofree char *tmp = abx_xasprintf("%s.agentbox-XXXXXX", target);
+	abx_autoclose int fd = mkostemp(tmp, O_CLOEXEC);
+	mode_t mask = umask(0);
+	int r;
+
+	(void)umask(mask);
+	if (fd < 0)
+		return abx_err_errno(err, errno, "make '%s'", target);
+	req.fd = fd;
+	req.size_bytes = -1;
+	req.path = source;
+	r = abx_cloud_download(c->cloud, &c->opts, &c->sandbox, &req, err);
+	if (r == 0 && fchmod(fd, 0666 & ~mask) < 0)
+		r = abx_err_errno(err, errno, "write '%s'", target);
+	if (r == 0 && close(abx_steal_fd(&fd)) < 0)
+		r = abx_err_errno(err, errno, "write '%s'", target);
+	if (r == 0 && rename(tmp, target) < 0)
+		r = abx_err_errno(err, errno, "write '%s'", target);
+	if (r < 0)
+		(void)unlink(tmp);
+	return r;
+}
+
+static int copy_one_out(struct copier *c, const char *given, const char *target, bool into_dir,
+			struct abx_tar_result *ret, struct abx_err *err)
+{
+	abx_autofree char *source = box_path(given), *name = last_name(source);
+	abx_autofree char *full = NULL;
+	char kind, shown[256];
+	int r = kind_in_box(c, source, &kind, err);
+
+	if (r < 0)
+		return r;
+	abx_quote_text(source, shown, sizeof(shown));
+	if (kind == '-')
+		return abx_err_set(err, ABX_ENOTFOUND, "'%s' is not in the box", shown);
+	if (into_dir && has_no_name(name))
+		return abx_err_set(err, ABX_EUSAGE, "'%s' has no name of its own", shown);
+	full = into_dir ? abx_xasprintf("%s/%s", target, name) : abx_xstrdup(target);
+	return kind == 'd' ? download_tree(c, source, full, ret, err)
+			   : download_file(c, source, full, err);
+}
+
+int abx_copy_out(struct abx_app *app, struct abx_box *box, const struct abx_copy *what,
+		 struct abx_tar_result *ret, struct abx_err *err)
+{
+	struct copier c = {0};
+	struct stat st;
+	bool into_dir = stat(what->target, &st) == 0 && S_ISDIR(st.st_mode);
+	int r;
+
+	if (what->n_sources > 1 && !into_dir)
+		return abx_err_set(err, ABX_EUSAGE, "'%s' is not a directory", what->target);
+	r = open_copier(app, box, &c, err);
+	for (size_t i = 0; i < what->n_sources && r == 0; i++)
+		r = copy_one_out(&c, what->sources[i], what->target, into_dir, ret, err);
+	return r;
+}
