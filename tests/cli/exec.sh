@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# exec is as good as ssh: argv, stdin, output, exit codes, timeouts, and no process left.
+. "${0%/*}/functions.sh"
+
+ab doctor --provider local >/dev/null 2>&1 || skip_all 'no local boxes on this machine'
+mkdir "$T/plain"
+printf 'hello\n' >"$T/plain/file"
+ok 'a box' ab create --provider local -w "$T/plain" -n one -y -e FROM_CREATE=yes
+
+bad=
+for c in 0 1 2 42 124 125 126 127 128 137 143 255; do
+	ab exec one -- sh -c "exit $c" </dev/null
+	[ $? -eq "$c" ] || bad="$bad $c"
+done
+is "$bad" '' 'exit codes pass unchanged'
+code 143 'death by TERM' ab exec one -- sh -c 'kill -TERM $$'
+code 137 'death by KILL' ab exec one -- sh -c 'kill -KILL $$'
+code 127 'no such program' ab exec one -- /no/such/program
+code 126 'not executable' ab exec one -- /workspace/file
+one_line_error 125 '/no/such/dir' 'no such directory' ab exec one --cwd /no/such/dir -- true
+one_line_error 125 'nobody-here' 'no such user' ab exec one --user nobody-here -- true
+
+for word in '' 'a b' "'" '"' '$HOME' '`id`' '*' '-rf' '--' '{a,b}' '!x' '\' "$(printf 'l1\nl2')" \
+	"$(printf 'latin\351')"; do
+	printf '%s\0' "$word"
+done >"$T/want"
+ok 'odd words' ab exec one -- printf '%s\0' '' 'a b' "'" '"' '$HOME' '`id`' '*' '-rf' '--' '{a,b}' \
+	'!x' '\' "$(printf 'l1\nl2')" "$(printf 'latin\351')"
+same "$T/run.out" "$T/want" 'argv is byte-exact'
+long=$(printf '%0131071d' 0)
+run ab exec one -- sh -c 'printf %s "$1" | wc -c' sh "$(printf '%0130000d' 0)"
+is "$out" 130000 'an argument of 130,000 bytes'
+[ "${#long}" -eq 131071 ] && code 0 'the longest argument there is' ab exec one -- true "$long"
+
+head -c 20000000 /dev/urandom >"$T/random"
+sum=$(sha256sum <"$T/random")
+is "$(ab exec one -- sha256sum <"$T/random")" "$sum" '20 MB of stdin'
+is "$(ab exec one -- cat <"$T/random" | sha256sum)" "$sum" '20 MB there and back'
+is "$(printf 'a\nb\n' | ab exec one -- wc -l)" 2 'the end of stdin is seen'
+is "$(ab exec one -- cat <&-)" '' 'a closed stdin'
+is "$(printf 'x' | ab exec one -n -- cat)" '' '-n reads nothing'
+run ab exec one -- sh -c 'echo out; echo err >&2'
+is "$out" out 'stdout alone'
+is "$err" err 'stderr alone'
+ab exec one -- yes 2>"$T/yes.err" | head -n 1 >"$T/yes.out"
+is "$(cat "$T/yes.out" "$T/yes.err")" y 'a reader that had enough'
+
+run ab exec one -e A='x y' -e B= -- sh -c 'echo "$A|$B|$FROM_CREATE|$HOME|$USER|$PWD"'
+is "$out" 'x y||yes|/home/vscode|vscode|/workspace' 'the environment'
+SECRET_X=from-here ab exec one -e SECRET_X -- sh -c 'echo "$SECRET_X"' >"$T/env.out" </dev/null
+is "$(cat "$T/env.out")" from-here '-e K takes it from here'
+is "$(ab exec one --user root -- id -u </dev/null)" 0 '--user root'
+is "$(ab exec one -- id -un </dev/null)" vscode 'the box user'
+
+count_in_box()
+{
+	ab exec one --user root -- sh -c \
+		'n=0; for f in /proc/[0-9]*/cmdline; do
+			tr "\0" " " <$f 2>/dev/null | grep -q "^sleep 9876" && n=$((n + 1))
+		done; echo $n' </dev/null
+}
+none_in_box()
+{
+	[ "$(count_in_box)" = 0 ]
+}
+some_in_box()
+{
+	[ "$(count_in_box)" != 0 ]
+}
+
+code 124 'a timeout' ab exec one --timeout 1s -- sh -c 'setsid sleep 9876 & sleep 9876'
+wait_for 5 none_in_box && pass 'it ends the whole tree' || fail 'it ends the whole tree'
+for sig in INT TERM HUP KILL; do
+	"$BUILD/tests/wrapper" agentbox exec one -- sh -c \
+		'setsid sleep 9876 & sleep 9876; true' </dev/null >/dev/null 2>&1 &
+	pid=$!
+	wait_for 10 some_in_box || fail "$sig: the command runs"
+	# A shell starts background jobs with SIGINT ignored, which is then kept.
+	[ "$sig" = INT ] && sig=TERM
+	kill -"$sig" "$pid"
+	wait "$pid" 2>/dev/null
+	wait_for 5 none_in_box && pass "client ended by $sig: the tree goes too" ||
+		fail "client ended by $sig: the tree goes too"
+done
+ab exec one -- sh -c 'sleep 9876 >/dev/null 2>&1 & echo started' >"$T/bg.out" </dev/null
+is "$(cat "$T/bg.out")" started 'a background process does not hold the command'
+is "$(count_in_box)" 1 'and lives on'
+start=$(date +%s)
+ab exec one -- sh -c 'sleep 9876 & echo started' >"$T/bg.out" </dev/null
+[ $(($(date +%s) - start)) -lt 60 ] && pass 'not even one that keeps the pipe' ||
+	fail 'not even one that keeps the pipe'
+
+ok 'stop' ab stop one
+run ab exec one -- cat file
+is "$out" hello 'a stopped box is started'
+is "$(count_in_box)" 0 'stopping ended its processes'
+run ab shell one -- 'echo "$0" | grep -c .; exit 3'
+is "$status" 3 'shell runs a line'
+run ab shell one -- printf '%s|' 'a b' '$HOME'
+is "$out" 'a b|$HOME|' 'shell runs words unchanged'
+i=0
+while [ "$i" -lt 100 ]; do
+	ab exec one -- sh -c "echo $i" >"$T/par.$i" 2>&1 </dev/null &
+	i=$((i + 1))
+done
+wait
+is "$(cat "$T"/par.* | sort -n | uniq | wc -l)" 100 '100 at once'
+done_testing
