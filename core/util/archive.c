@@ -85,6 +85,8 @@ struct abx_tar {
 	int fd, stop_fd;
 	int io_errno; /* why the last write failed */
 	uint64_t written;
+	int (*watch)(void *ctx, uint64_t written);
+	void *watch_ctx;
 };
 
 /* Wait until the pipe takes something, or somebody says stop. */
@@ -108,7 +110,10 @@ static la_ssize_t on_write(struct archive *a, void *ctx, const void *data, size_
 
 		if (n >= 0) {
 			t->written += (uint64_t)n;
-			return n;
+			if (!t->watch || t->watch(t->watch_ctx, t->written) == 0)
+				return n;
+			t->io_errno = ECANCELED;
+			return -1;
 		}
 		t->io_errno = errno == EAGAIN ? wait_writable(t) : errno == EINTR ? 0 : errno;
 		if (t->io_errno)
@@ -121,9 +126,10 @@ bool abx_tar_reader_gone(const struct abx_tar *t)
 	return t->io_errno == EPIPE || t->io_errno == ECANCELED;
 }
 
-uint64_t abx_tar_written(const struct abx_tar *t)
+void abx_tar_watch(struct abx_tar *t, int (*watch)(void *ctx, uint64_t written), void *ctx)
 {
-	return t->written;
+	t->watch = watch;
+	t->watch_ctx = ctx;
 }
 
 static int tar_fail(const struct abx_tar *t, const char *name, struct abx_err *err)

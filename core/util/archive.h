@@ -63,7 +63,8 @@ int abx_tar_finish(struct abx_tar *t, struct abx_err *err);
 void abx_tar_close(struct abx_tar *t); /* frees; `fd` stays the caller's */
 /* The failure was that nobody reads any more: the other side knows why. */
 bool abx_tar_reader_gone(const struct abx_tar *t);
-uint64_t abx_tar_written(const struct abx_tar *t); /* bytes of the stream so far */
+/* Called with the bytes of the stream so far whenever some went out; non-zero gives up. */
+void abx_tar_watch(struct abx_tar *t, int (*watch)(void *ctx, uint64_t written), void *ctx);
 
 /* Names are relative and without a trailing slash; `mode` gives the permission bits, of
  * which setuid, setgid and sticky never travel.  Directories always let their owner in. */

@@ -41,9 +41,9 @@ static int fail_at(struct abx_err *err, int errnum, const char *path)
 	return abx_err_errno(err, errnum, "read directory '%s'", text);
 }
 
-static int read_names(struct level *l, const char *path, struct abx_err *err)
+static int read_names(int dirfd, struct abx_strv *names)
 {
-	const int fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 3);
+	const int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 	int saved;
@@ -52,24 +52,30 @@ static int read_names(struct level *l, const char *path, struct abx_err *err)
 		saved = errno;
 		if (fd >= 0)
 			(void)close(fd);
-		return fail_at(err, saved, path);
+		return -saved;
 	}
 	for (errno = 0; (e = readdir(dir)); errno = 0)
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			abx_strv_add(&l->names, e->d_name);
+			abx_strv_add(names, e->d_name);
 	saved = errno;
 	(void)closedir(dir);
-	if (saved)
-		return fail_at(err, saved, path);
-	if (l->names.len)
-		qsort(l->names.items, l->names.len, sizeof(char *), by_bytes);
-	return 0;
+	if (names->len)
+		qsort(names->items, names->len, sizeof(char *), by_bytes);
+	return -saved;
+}
+
+int abx_list_dir(int dirfd, struct abx_strv *ret, struct abx_err *err)
+{
+	const int r = read_names(dirfd, ret);
+
+	return r < 0 ? abx_err_errno(err, -r, "read directory") : 0;
 }
 
 static int push(struct level **top, int dirfd, const char *name, const struct abx_buf *path,
 		struct abx_err *err)
 {
 	struct level *l = abx_xcalloc(1, sizeof(*l));
+	int r;
 
 	l->up = *top;
 	l->path_len = path->len;
@@ -81,7 +87,8 @@ static int push(struct level **top, int dirfd, const char *name, const struct ab
 		return fail_at(err, saved, abx_buf_str(path));
 	}
 	*top = l;
-	return read_names(l, abx_buf_str(path), err);
+	r = read_names(l->fd, &l->names);
+	return r < 0 ? fail_at(err, -r, abx_buf_str(path)) : 0;
 }
 
 /* Visit the next name of the level on top, and enter it when it is a directory. */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "core/util/err.h"
+#include "core/util/mem.h"
 
 #define ABX_WALK_SKIP 1	       /* from visit: do not enter this directory */
 #define ABX_WALK_MAX_DEPTH 512 /* one descriptor a level */
@@ -24,6 +25,9 @@ struct abx_walk_item {
 
 /* Returns 0, ABX_WALK_SKIP, or a negative code, which ends the walk. */
 typedef int (*abx_walk_fn)(void *ctx, const struct abx_walk_item *item, struct abx_err *err);
+
+/* The names in one directory, sorted by bytes, without "." and "..". */
+int abx_list_dir(int dirfd, struct abx_strv *ret, struct abx_err *err);
 
 int abx_walk(int dirfd, abx_walk_fn visit, void *ctx, struct abx_err *err);
 

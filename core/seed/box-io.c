@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* What seeding needs of a box. */
+#include "core/seed/box-io.h"
+
+#include <string.h>
+
+#include "core/seed/git.h"
+#include "core/seed/seed-script.h"
+
+#define MAX_ARGS 8
+#define STDERR_KEPT ((size_t)256 * 1024)
+
+static int cloud_put_tar(void *ctx, const struct abx_transfer *req, struct abx_err *err)
+{
+	const struct abx_box_of_cloud *b = ctx;
+
+	return abx_cloud_put_tar(b->cloud, b->opts, b->sandbox, req, err);
+}
+
+static int cloud_exec(void *ctx, const struct abx_exec *req, struct abx_exit *ret,
+		      struct abx_err *err)
+{
+	const struct abx_box_of_cloud *b = ctx;
+
+	return abx_cloud_exec(b->cloud, b->opts, b->sandbox, req, ret, err);
+}
+
+struct abx_box_io abx_box_io_of_cloud(struct abx_box_of_cloud *box)
+{
+	const struct abx_box_io io = {box, cloud_put_tar, cloud_exec};
+
+	return io;
+}
+
+struct run {
+	const struct abx_box_script *script;
+	struct abx_buf *said;
+	int stopped; /* what the script's reader returned */
+};
+
+static int32_t on_output(void *io, int32_t stream, const void *data, size_t len)
+{
+	struct run *run = io;
+
+	if (stream != ABX_STREAM_STDOUT) {
+		/* What is beyond the bound is the noise before the reason, or after it. */
+		if (run->said->len + len <= STDERR_KEPT)
+			abx_buf_add(run->said, data, len);
+		return 0;
+	}
+	if (!run->stopped && run->script->output)
+		run->stopped = run->script->output(run->script->ctx, data, len);
+	return run->stopped;
+}
+
+int abx_box_run(const struct abx_box_io *io, const struct abx_box_script *script, int *ret_code,
+		struct abx_buf *ret_stderr, struct abx_err *err)
+{
+	const char *argv[MAX_ARGS + 5] = {"/bin/sh", "-c", script->text, "sh"};
+	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(STDERR_KEPT);
+	struct run run = {script, &said, 0};
+	struct abx_exec req = {ABX_INIT(struct abx_exec),
+			       .argv = argv,
+			       .stdin_fd = script->stdin_fd,
+			       .control_fd = -1,
+			       .io = &run,
+			       .output = on_output};
+	struct abx_exit end = {ABX_INIT(struct abx_exit)};
+	int r;
+
+	for (size_t i = 0; script->args[i] && i < MAX_ARGS; i++)
+		argv[4 + i] = script->args[i];
+	r = io->exec(io->ctx, &req, &end, err);
+	if (run.stopped < 0)
+		return run.stopped;
+	if (r < 0)
+		return r;
+	if (end.signo)
+		return abx_err_set(err, ABX_EREMOTE, "%s: the script in the box ended by signal %d",
+				   script->what, (int)end.signo);
+	if (end.flags & ABX_EXIT_LOST)
+		return abx_err_set(err, ABX_EREMOTE, "%s: the script in the box was lost",
+				   script->what);
+	*ret_code = end.code;
+	if (ret_stderr)
+		abx_buf_add(ret_stderr, abx_buf_str(&said), said.len);
+	return 0;
+}
+
+int abx_box_script_error(const char *what, int code, const struct abx_buf *stderr_text,
+			 struct abx_err *err)
+{
+	char line[300];
+
+	switch (code) {
+	case ABX_SCRIPT_NO_GIT:
+		(void)abx_err_set(err, ABX_ENOTSUP, "%s: there is no git in the box", what);
+		return abx_err_remedy(err, "use an image or base that has git");
+	case ABX_SCRIPT_DIFFERS:
+		(void)abx_err_set(err, ABX_ESTATE,
+				  "%s: git status in the box is not that of the workspace", what);
+		return abx_err_remedy(err, "try again when nothing writes to the workspace");
+	case ABX_SCRIPT_NO_RECORD:
+		return abx_err_set(err, ABX_ENOTFOUND,
+				   "%s: the box has no record of what was put into it", what);
+	default:
+		abx_last_line(abx_buf_str(stderr_text), line, sizeof(line));
+		return abx_err_set(err, ABX_EREMOTE, "%s: in the box: %s", what, line);
+	}
+}

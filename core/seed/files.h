@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * core/seed/files.h: which files and directories of a workspace are put into a box.
+ *
+ * Of a repository: what is tracked and there, and what is untracked and not ignored, with the
+ * directories that hold them.  Of a plain directory: everything.  A directory comes before
+ * what it holds, which comes together.  Sockets, FIFOs and devices are counted and left out.
+ */
+#ifndef ABX_SEED_FILES_H
+#define ABX_SEED_FILES_H
+
+#include <sys/stat.h>
+
+#include "core/seed/index.h"
+#include "core/seed/status.h"
+
+struct abx_seed_file {
+	char *path;
+	mode_t mode; /* st_mode */
+	uint64_t size;
+	struct timespec mtime;
+	bool has_oid; /* the content is this blob of the repository */
+	unsigned char oid[ABX_OID_BYTES];
+};
+
+struct abx_seed_files {
+	struct abx_seed_file *items;
+	size_t len, cap;
+	uint64_t files, bytes; /* without directories */
+	uint64_t skipped;
+};
+
+/* Everything below root_fd; refuses nested repositories. */
+int abx_seed_files_walk(const char *workspace, int root_fd, struct abx_seed_files *ret,
+			struct abx_err *err);
+/* What git knows; refuses nested repositories and tracked special files. */
+int abx_seed_files_known(const char *workspace, int root_fd, const struct abx_index *index,
+			 const struct abx_status *status, struct abx_seed_files *ret,
+			 struct abx_err *err);
+void abx_seed_files_release(struct abx_seed_files *f);
+
+#endif

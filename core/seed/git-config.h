@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * core/seed/git-config.h: the git settings that matter for seeding, from
+ * `git config -z --list` (all layers, the last one wins), and the config that a box gets.
+ */
+#ifndef ABX_GIT_CONFIG_H
+#define ABX_GIT_CONFIG_H
+
+#include <stdbool.h>
+
+#include "abxsdk/buf.h"
+#include "core/util/err.h"
+
+struct abx_git_config {
+	char *user_name, *user_email;
+	char *autocrlf, *eol, *safecrlf;       /* as written, or NULL */
+	char *excludes_file, *attributes_file; /* absolute, or NULL; need not exist */
+	bool filemode, ignorecase;
+	bool bare, sparse, no_symlinks; /* states that are not carried */
+	char *worktree, *promisor, *object_format, *ref_storage;
+};
+
+int abx_git_config_parse(const struct abx_buf *list, const char *workspace,
+			 struct abx_git_config *ret, struct abx_err *err);
+void abx_git_config_release(struct abx_git_config *c);
+
+/* Does core.autocrlf convert files? */
+bool abx_git_config_converts(const struct abx_git_config *c);
+
+/* The text of .git/config in the box.  drop_caches: the index has extensions of features
+ * that are for the host only. */
+void abx_git_config_write(const struct abx_git_config *c, bool drop_caches, struct abx_buf *b);
+
+#endif

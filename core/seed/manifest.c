@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* What was sent into a box. */
+#include "core/seed/manifest.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "abxsdk/fs.h"
+#include "core/seed/index.h"
+#include "core/util/mem.h"
+#include "core/util/parse.h"
+
+#define MANIFEST_MAX ((size_t)2 << 30)
+#define MAGIC "agentbox-manifest 1"
+#define N_NUMBERS 7
+
+void abx_manifest_add(struct abx_manifest *m, const char *path, const struct stat *st,
+		      const char *oid)
+{
+	struct abx_manifest_entry *e;
+
+	if (m->len == m->cap) {
+		m->cap = m->cap ? m->cap * 2 : 256;
+		m->items = abx_xreallocarray(m->items, m->cap, sizeof(*m->items));
+	}
+	e = &m->items[m->len++];
+	*e = (struct abx_manifest_entry){.path = abx_xstrdup(path),
+					 .mode = st->st_mode,
+					 .size = (uint64_t)st->st_size,
+					 .inode = st->st_ino,
+					 .mtime = st->st_mtim,
+					 .ctime = st->st_ctim};
+	(void)snprintf(e->oid, sizeof(e->oid), "%s", oid);
+}
+
+void abx_manifest_release(struct abx_manifest *m)
+{
+	for (size_t i = 0; i < m->len; i++)
+		free(m->items[i].path);
+	free(m->items);
+	memset(m, 0, sizeof(*m));
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct abx_manifest_entry *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+static void sort(struct abx_manifest *m)
+{
+	if (m->len)
+		qsort(m->items, m->len, sizeof(*m->items), by_path);
+	m->sorted = m->len;
+}
+
+/* Entries that abx_manifest_set() emptied go. */
+static void compact(struct abx_manifest *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->len; i++) {
+		if (m->items[i].mode)
+			m->items[n++] = m->items[i];
+		else
+			free(m->items[i].path);
+	}
+	m->len = n;
+}
+
+int abx_manifest_save(struct abx_manifest *m, const char *path, struct abx_err *err)
+{
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(MANIFEST_MAX);
+	int r;
+
+	compact(m);
+	sort(m);
+	abx_buf_add(&b, MAGIC, sizeof(MAGIC));
+	for (size_t i = 0; i < m->len; i++) {
+		const struct abx_manifest_entry *e = &m->items[i];
+		const unsigned long long n[N_NUMBERS] = {
+			e->mode, e->size, e->inode, (unsigned long long)e->mtime.tv_sec,
+			(unsigned long long)e->mtime.tv_nsec, (unsigned long long)e->ctime.tv_sec,
+			(unsigned long long)e->ctime.tv_nsec};
+
+		for (size_t k = 0; k < N_NUMBERS; k++)
+			abx_buf_addf(&b, "%llu ", n[k]);
+		abx_buf_add(&b, e->oid, strlen(e->oid) + 1);
+		abx_buf_add(&b, e->path, strlen(e->path) + 1);
+	}
+	abx_buf_add(&b, "end", sizeof("end"));
+	if (b.failed)
+		return abx_err_set(err, ABX_ENOMEM, "write '%s': too many files", path);
+	r = abx_fs_write_atomic(AT_FDCWD, path, b.data, b.len, 0600, true);
+	return r < 0 ? abx_err_errno(err, -r, "write '%s'", path) : 0;
+}
+
+static bool parse_numbers(const char *text, struct abx_manifest_entry *e)
+{
+	uint64_t n[N_NUMBERS];
+
+	for (size_t k = 0; k < N_NUMBERS; k++) {
+		const size_t len = strcspn(text, " ");
+		char digits[24];
+
+		if (!text[len] || len >= sizeof(digits))
+			return false;
+		memcpy(digits, text, len);
+		digits[len] = '\0';
+		if (!abx_parse_u64(digits, UINT64_MAX, &n[k]))
+			return false;
+		text += len + 1;
+	}
+	if (!abx_is_oid_hex(text))
+		return false;
+	memcpy(e->oid, text, sizeof(e->oid));
+	e->mode = (mode_t)n[0];
+	e->size = n[1];
+	e->inode = n[2];
+	e->mtime = (struct timespec){(time_t)n[3], (long)n[4]};
+	e->ctime = (struct timespec){(time_t)n[5], (long)n[6]};
+	return true;
+}
+
+/* The next NUL-terminated string, or NULL. */
+static const char *next(const char **at, const char *end)
+{
+	const char *s = *at, *nul = s < end ? memchr(s, '\0', (size_t)(end - s)) : NULL;
+
+	if (!nul)
+		return NULL;
+	*at = nul + 1;
+	return s;
+}
+
+static bool parse(const struct abx_buf *b, struct abx_manifest *m)
+{
+	const char *at = abx_buf_str(b), *end = at + b->len, *s = next(&at, end);
+	const struct stat none = {0};
+
+	if (!s || strcmp(s, MAGIC) != 0)
+		return false;
+	while ((s = next(&at, end))) {
+		const char *path;
+
+		if (strcmp(s, "end") == 0)
+			return at == end;
+		path = next(&at, end);
+		if (!path)
+			return false;
+		abx_manifest_add(m, path, &none, "");
+		if (!parse_numbers(s, &m->items[m->len - 1]))
+			return false;
+	}
+	return false;
+}
+
+int abx_manifest_load(const char *path, struct abx_manifest *ret, struct abx_err *err)
+{
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(MANIFEST_MAX);
+	struct abx_manifest m = {0};
+	const int r = abx_fs_read(AT_FDCWD, path, &b);
+
+	if (r < 0)
+		return abx_err_errno(err, -r, "read '%s'", path);
+	if (!parse(&b, &m)) {
+		abx_manifest_release(&m);
+		return abx_err_set(err, ABX_ECORRUPT,
+				   "the record of what was sent is damaged: '%s'", path);
+	}
+	sort(&m);
+	*ret = m;
+	return 0;
+}
+
+struct abx_manifest_entry *abx_manifest_find(const struct abx_manifest *m, const char *path)
+{
+	const struct abx_manifest_entry key = {.path = (char *)(uintptr_t)path};
+
+	return m->sorted ? bsearch(&key, m->items, m->sorted, sizeof(*m->items), by_path) : NULL;
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+bool abx_manifest_untouched(const struct abx_manifest_entry *e, const struct stat *st)
+{
+	return e->mode == st->st_mode && e->size == (uint64_t)st->st_size &&
+	       e->inode == st->st_ino && same_time(&e->mtime, &st->st_mtim) &&
+	       same_time(&e->ctime, &st->st_ctim);
+}
+
+void abx_manifest_set(struct abx_manifest *m, const char *path, const struct stat *st,
+		      const char *oid)
+{
+	struct abx_manifest_entry *e = abx_manifest_find(m, path);
+
+	if (!e && st) {
+		abx_manifest_add(m, path, st, oid);
+		return;
+	}
+	if (!e)
+		return;
+	if (!st) {
+		e->mode = 0;
+		return;
+	}
+	e->mode = st->st_mode;
+	e->size = (uint64_t)st->st_size;
+	e->inode = st->st_ino;
+	e->mtime = st->st_mtim;
+	e->ctime = st->st_ctim;
+	(void)snprintf(e->oid, sizeof(e->oid), "%s", oid);
+}

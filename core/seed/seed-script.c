@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* What runs inside a box. */
+#include "core/seed/seed-script.h"
+
+/* safe.directory does not apply to a repository that is named by --git-dir. */
+#define PRELUDE                                                                               \
+	"LC_ALL=C GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 GIT_PAGER=cat\n"                 \
+	"export LC_ALL GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT GIT_PAGER\n"                    \
+	"unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR\n"    \
+	"unset GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_NAMESPACE GIT_EXTERNAL_DIFF\n"            \
+	"umask 077\n"                                                                         \
+	"dir=$1\n"                                                                            \
+	"fail() { printf '%s\\n' \"$1\" >&2; exit 90; }\n"                                    \
+	"[ -n \"${HOME-}\" ] || fail 'HOME is not set in the box'\n"                          \
+	"shadow=$HOME/.agentbox/seed.git\n"                                                   \
+	"cd \"$dir\" || fail \"cannot enter $dir in the box\"\n"                              \
+	"sgit() {\n"                                                                          \
+	"	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \\\n"                       \
+	"	git --git-dir=\"$shadow\" --work-tree=\"$dir\" \"$@\"\n"                      \
+	"}\n"
+
+#define NEEDS_RECORD                                                                          \
+	"command -v git >/dev/null 2>&1 || exit 91\n"                                         \
+	"[ -d \"$shadow\" ] || exit 93\n"
+
+/* The current tree of the workspace, in $tree; an index of its own, so that two of these at
+ * once do not meet, which becomes the next one's starting point. */
+#define CURRENT_TREE                                                                          \
+	"tmp=$shadow/index.$$\n"                                                              \
+	"trap 'rm -f \"$tmp\" \"$tmp.lock\" \"$tmp.err\"' EXIT\n"                             \
+	"trap 'exit 90' HUP INT TERM\n"                                                       \
+	"[ ! -f \"$shadow/index\" ] || cp -p \"$shadow/index\" \"$tmp\" || fail 'cp failed'\n" \
+	"force=\n"                                                                            \
+	"[ ! -f \"$shadow/plain\" ] || force=-f\n"                                            \
+	"partial=\n"                                                                          \
+	"GIT_INDEX_FILE=$tmp sgit add -A $force --ignore-errors >/dev/null 2>\"$tmp.err\" ||\n" \
+	"	partial=1\n"                                                                  \
+	"tree=$(GIT_INDEX_FILE=$tmp sgit write-tree) || { cat \"$tmp.err\" >&2; exit 90; }\n" \
+	"[ -z \"$partial\" ] || cat \"$tmp.err\" >&2\n"                                       \
+	"[ -n \"$partial\" ] || mv -f \"$tmp\" \"$shadow/index\"\n"
+
+const char abx_script_seed[] = PRELUDE
+	"kind=$2 base=$3 state=$4\n"
+	"if ! command -v git >/dev/null 2>&1; then\n"
+	"	[ \"$kind\" = git ] || exit 0\n"
+	"	exit 91\n"
+	"fi\n"
+	"rm -rf \"$shadow\"\n"
+	"mkdir -p \"$shadow/objects/pack\" \"$shadow/refs/heads\" \"$shadow/info\" ||\n"
+	"	fail \"cannot make $shadow in the box\"\n"
+	"connected=\n"
+	"if [ \"$kind\" = git ]; then\n"
+	/* Beside what follows; it only reads. */
+	"	git rev-list --objects --quiet \"$base\" </dev/null >/dev/null 2>\"$shadow/err\" &\n"
+	"	connected=$!\n"
+	/* The times were kept, but neither the inodes nor the change times. */
+	"	git -c core.checkStat=minimal -c core.fsmonitor=false \\\n"
+	"		-c core.excludesFile=/dev/null -c status.showStash=false \\\n"
+	"		status --porcelain=v2 -z --branch --untracked-files=all --no-renames \\\n"
+	"		--no-ahead-behind --ignore-submodules=none </dev/null >\"$shadow/status\" ||\n"
+	"		exit 90\n"
+	"	if command -v cmp >/dev/null 2>&1; then\n"
+	"		cmp -s \"$shadow/status\" - || exit 92\n"
+	"	else\n"
+	"		[ \"$(git hash-object --stdin)\" = \\\n"
+	"			\"$(git hash-object --stdin <\"$shadow/status\")\" ] || exit 92\n"
+	"	fi\n"
+	"	rm -f \"$shadow/status\"\n"
+	"	ln .git/objects/pack/pack-* \"$shadow/objects/pack/\" 2>/dev/null ||\n"
+	"		cp -f .git/objects/pack/pack-* \"$shadow/objects/pack/\" || fail 'cp failed'\n"
+	"	cp .git/info/exclude \"$shadow/info/exclude\" || fail 'cp failed'\n"
+	/* With its time, by which git knows the entries that it must look at again. */
+	"	[ ! -f .git/index ] || cp -p .git/index \"$shadow/index\" || fail 'cp failed'\n"
+	"else\n"
+	"	: >\"$shadow/plain\"\n"
+	"fi\n"
+	"printf 'ref: refs/heads/seed\\n' >\"$shadow/HEAD\"\n"
+	"printf '%s\\n' '* -text -filter -ident -working-tree-encoding' >\"$shadow/info/attributes\"\n"
+	"printf '%s\\n' '[core]' 'repositoryformatversion = 0' 'bare = false' 'fsync = none' \\\n"
+	"	'autocrlf = false' 'excludesFile = /dev/null' 'attributesFile = /dev/null' \\\n"
+	"	'hooksPath = /dev/null' 'fsmonitor = false' 'untrackedCache = false' \\\n"
+	"	'quotePath = true' 'compression = 0' '[gc]' 'auto = 0' '[advice]' \\\n"
+	"	'addEmbeddedRepo = false' >\"$shadow/config\"\n"
+	"[ \"$state\" != assumed ] || sgit ls-files -z |\n"
+	"	sgit update-index -z --no-assume-unchanged --stdin || exit 90\n"
+	"force=\n"
+	"[ \"$kind\" = git ] || force=-f\n"
+	/* Everything goes into one pack rather than into a file for each. */
+	"[ \"$state\" = clean ] ||\n"
+	"	sgit -c core.checkStat=minimal -c core.bigFileThreshold=1 add -A $force \\\n"
+	"		</dev/null >/dev/null || exit 90\n"
+	"tree=$(sgit write-tree) || exit 90\n"
+	"if [ -n \"$connected\" ] && ! wait \"$connected\"; then\n"
+	"	cat \"$shadow/err\" >&2\n"
+	"	exit 90\n"
+	"fi\n"
+	"rm -f \"$shadow/err\"\n"
+	"printf 'tree %s\\n' \"$tree\"\n";
+
+const char abx_script_changes[] = PRELUDE NEEDS_RECORD CURRENT_TREE
+	"[ -z \"$partial\" ] || printf 'partial\\n'\n"
+	"printf 'tree %s\\n' \"$tree\"\n"
+	"sgit diff-tree -r -z --no-renames --raw --no-abbrev \"$2\" \"$tree\" || exit 90\n"
+	"printf 'end\\000'\n";
+
+const char abx_script_diff[] = PRELUDE NEEDS_RECORD CURRENT_TREE
+	"stat=\n"
+	"[ \"$3\" != stat ] || stat=--stat\n"
+	"sgit diff --no-ext-diff --no-textconv --color=\"$4\" $stat \"$2\" \"$tree\" ||\n"
+	"	exit 90\n";
+
+const char abx_script_contents[] = PRELUDE NEEDS_RECORD
+	"sgit cat-file --batch --buffer || exit 90\n";

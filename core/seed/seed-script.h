@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * core/seed/seed-script.h: what runs inside a box, for POSIX sh and git 2.20 or newer.
+ *
+ * Values come as positional arguments, never inside of the text.  The base of `diff` and
+ * `download` is a bare repository of its own, $HOME/.agentbox/seed.git, whose work tree is the
+ * workspace: it holds contents as they are (no filters, no line ends), shares the packs of the
+ * workspace's repository by hard links, so that nothing is copied and nothing that happens to
+ * the workspace's .git matters, and is not disturbed by the box's git configuration.
+ *
+ * Exit codes: 0; ABX_SCRIPT_FAILED with the reason as the last line of stderr; the others
+ * below.
+ */
+#ifndef ABX_SEED_SCRIPT_H
+#define ABX_SEED_SCRIPT_H
+
+#define ABX_SCRIPT_FAILED 90
+#define ABX_SCRIPT_NO_GIT 91
+#define ABX_SCRIPT_DIFFERS 92 /* git status in the box is not the host's */
+#define ABX_SCRIPT_NO_RECORD 93 /* there is no seed.git (any more) */
+
+/* After the stream: DIR git|plain BASE clean|dirty|assumed.  stdin (git): the expected
+ * `git status`.  stdout: "tree <id>\n", or nothing for a plain directory without git. */
+extern const char abx_script_seed[];
+
+/* DIR SEED-TREE.  stdout: "tree <id>\n", then for each change since the seed a record of
+ * `git diff-tree -r -z --raw`, then "end" and NUL.  What git could not add is on stderr, and
+ * "partial\n" comes before "tree". */
+extern const char abx_script_changes[];
+
+/* DIR SEED-TREE diff|stat always|never.  stdout: git's diff. */
+extern const char abx_script_diff[];
+
+/* DIR.  stdin: object ids, one a line.  stdout: git cat-file --batch. */
+extern const char abx_script_contents[];
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading `git status --porcelain=v2 -z --branch` without renames. */
+#include "core/seed/status.h"
+
+#include <string.h>
+
+const char *const abx_status_args[] = {
+	"status",	"--porcelain=v2",  "-z", "--branch", "--untracked-files=all",
+	"--no-renames", "--no-ahead-behind", "--ignore-submodules=none", NULL};
+
+static int by_bytes(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void sort(struct abx_strv *v)
+{
+	if (v->len)
+		qsort(v->items, v->len, sizeof(char *), by_bytes);
+}
+
+/* The field that begins after `n` blanks, or NULL. */
+static const char *field(const char *record, int n)
+{
+	while (n-- && record) {
+		record = strchr(record, ' ');
+		record = record ? record + 1 : NULL;
+	}
+	return record;
+}
+
+static bool take_header(struct abx_status *s, const char *record)
+{
+	static const char oid[] = "# branch.oid ";
+
+	if (strncmp(record, oid, sizeof(oid) - 1) == 0 &&
+	    strcmp(record + sizeof(oid) - 1, "(initial)") != 0)
+		abx_xreplace(&s->head, record + sizeof(oid) - 1);
+	return true;
+}
+
+/* "1 XY sub mH mI mW hH hI path", "u XY sub m1 m2 m3 mW h1 h2 h3 path", "? path". */
+static bool take(struct abx_status *s, const char *record)
+{
+	const char *path;
+
+	switch (record[0]) {
+	case '#':
+		return take_header(s, record);
+	case '?':
+		if (record[1] != ' ' || !record[2])
+			return false;
+		abx_strv_add(&s->untracked, record + 2);
+		break;
+	case '1':
+	case 'u':
+		path = field(record, record[0] == 'u' ? 10 : 8);
+		if (!path || !*path || strlen(record) < 4)
+			return false;
+		if (record[0] == 'u' || record[3] != '.')
+			abx_strv_add(&s->dirty, path);
+		break;
+	default:
+		return false;
+	}
+	abx_buf_add(&s->changes, record, strlen(record) + 1);
+	return true;
+}
+
+int abx_status_parse(const struct abx_buf *out, struct abx_status *ret, struct abx_err *err)
+{
+	struct abx_status s = {.changes = ABX_BUF_INIT(out->len)};
+	const char *at = abx_buf_str(out), *end = at + out->len;
+
+	for (; at < end; at += strlen(at) + 1) {
+		if (!memchr(at, '\0', (size_t)(end - at)) || !take(&s, at) || s.changes.failed) {
+			abx_status_release(&s);
+			return abx_err_set(err, ABX_EIO, "git status: its output is not understood");
+		}
+	}
+	sort(&s.dirty);
+	sort(&s.untracked);
+	*ret = s;
+	return 0;
+}
+
+void abx_status_release(struct abx_status *s)
+{
+	free(s->head);
+	abx_buf_release(&s->changes);
+	abx_strv_release(&s->dirty);
+	abx_strv_release(&s->untracked);
+	memset(s, 0, sizeof(*s));
+}
+
+bool abx_status_is_dirty(const struct abx_status *s, const char *path)
+{
+	return s->dirty.len &&
+	       bsearch(&path, s->dirty.items, s->dirty.len, sizeof(char *), by_bytes);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * core/seed/stream.h: an inspected workspace as one tar stream.
+ *
+ * First the files of the work tree, then `.git` (of a repository): so git pack-objects, which
+ * inspecting started, has time until its pack is needed.  A file that changed since git looked
+ * at it, or while it is read, ends the stream with ABX_ESTATE.
+ */
+#ifndef ABX_SEED_STREAM_H
+#define ABX_SEED_STREAM_H
+
+#include "core/seed/manifest.h"
+#include "core/seed/seed.h"
+
+struct abx_seed_stream {
+	int fd;
+	int stop_fd; /* readable: give up; -1 = never.  With it fd becomes non-blocking. */
+	const char *branch;
+	abx_progress_fn progress;
+	void *progress_ctx;
+};
+
+/* The caller blocks SIGPIPE.  `sent` gets every file and link.  *ret_reader_gone: it failed
+ * because nobody reads any more, or stop_fd said so: somebody else knows why. */
+int abx_seed_write_stream(struct abx_seed *seed, const struct abx_seed_stream *stream,
+			  struct abx_manifest *sent, bool *ret_reader_gone, struct abx_err *err);
+
+/* Is this a name that git takes for a branch? */
+bool abx_is_branch_name(const char *name);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* Boxes that are directories of this machine. */
+#include "tests/unit/seed-box.h"
+
+#include "abxsdk/spawn.h"
+
+struct seed_faults seed_faults;
+unsigned int seed_tars, seed_execs;
+
+static void make_dir(const char *name)
+{
+	ck_assert_int_eq(abx_fs_mkdir_p(AT_FDCWD, unit_path(name), 0755), 0);
+}
+
+void seed_setup(void)
+{
+	unit_dir_setup();
+	memset(&seed_faults, 0, sizeof(seed_faults));
+	seed_tars = seed_execs = 0;
+	make_dir("host");
+	make_dir("spool");
+	make_dir("user");
+	make_dir("box/workspace");
+	make_dir("box/home");
+	(void)setenv("HOME", unit_path("user"), 1);
+	(void)setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
+	(void)unsetenv("XDG_CONFIG_HOME");
+	(void)unsetenv("GIT_CONFIG_GLOBAL");
+	unit_write_text("user/.gitconfig",
+			"[user]\n\tname = Ada \\\"the\\\" Example\n\temail = ada@example.org\n"
+			"[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n"
+			"[advice]\n\tdetachedHead = false\n[protocol \"file\"]\n\tallow = always\n");
+}
+
+static char *run_in(const char *dir, const char *home, const char *script)
+{
+	const char *const argv[] = {"/bin/sh", "-euc", script, NULL};
+	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT((size_t)64 << 20);
+	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT((size_t)1 << 20);
+	struct abx_spawn s = {.argv = argv, .cwd = dir, .fd_in = -1, .fd_out = -1, .fd_err = -1};
+	int status = 0;
+
+	(void)setenv("HOME", home, 1);
+	ck_assert_int_eq(abx_spawn_collect(&s, NULL, &out, &said, &status), 0);
+	(void)setenv("HOME", unit_path("user"), 1);
+	ck_assert_msg(status == 0, "%s\n%s", script, abx_buf_str(&said));
+	return abx_xstrdup(abx_buf_str(&out));
+}
+
+char *sh_out(const char *script)
+{
+	return run_in(unit_path("host"), unit_path("user"), script);
+}
+
+char *in_box_out(const char *script)
+{
+	return run_in(unit_path("box/workspace"), unit_path("box/home"), script);
+}
+
+void sh(const char *script)
+{
+	free(sh_out(script));
+}
+
+void in_box(const char *script)
+{
+	free(in_box_out(script));
+}
+
+const char *seed_box_dir(void)
+{
+	return unit_path("box/workspace");
+}
+
+/* Read a little, then go away: a provider that dies. */
+static int cut(int fd, struct abx_err *err)
+{
+	char chunk[512];
+	size_t left = seed_faults.cut_after;
+
+	while (left) {
+		const ssize_t n = read(fd, chunk, left < sizeof(chunk) ? left : sizeof(chunk));
+
+		if (n <= 0)
+			break;
+		left -= (size_t)n;
+	}
+	return seed_faults.tar_fails ? abx_err_set(err, ABX_EREMOTE, "the box went away") : 0;
+}
+
+static int put_tar(void *ctx, const struct abx_transfer *req, struct abx_err *err)
+{
+	const char *const argv[] = {"tar", "-x", "-f", "-", "-C", req->path, NULL};
+	const struct abx_spawn s = {.argv = argv, .fd_in = req->fd, .fd_out = -1, .fd_err = 2};
+	int status = 0;
+	pid_t pid;
+
+	(void)ctx;
+	seed_tars++;
+	if (seed_faults.cut_after)
+		return cut(req->fd, err);
+	ck_assert_int_eq(abx_spawn_start(&s, &pid), 0);
+	ck_assert_int_eq(abx_spawn_wait(pid, &status), 0);
+	return status ? abx_err_set(err, ABX_EREMOTE, "tar failed") : 0;
+}
+
+static int deliver(const struct abx_exec *req, const struct abx_buf *out,
+		   const struct abx_buf *said)
+{
+	int r = 0;
+
+	/* In odd pieces: nothing may depend on how output is cut. */
+	for (size_t at = 0; at < out->len && r == 0;) {
+		const size_t n = out->len - at < 7001 ? out->len - at : 7001;
+
+		r = req->output(req->io, ABX_STREAM_STDOUT, out->data + at, n);
+		at += n;
+	}
+	if (said->len && r == 0)
+		r = req->output(req->io, ABX_STREAM_STDERR, said->data, said->len);
+	return r;
+}
+
+static int exec_script(void *ctx, const struct abx_exec *req, struct abx_exit *ret,
+		       struct abx_err *err)
+{
+	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT((size_t)1 << 30);
+	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT((size_t)1 << 20);
+	abx_autofree char *path = abx_xstrdup(getenv("PATH"));
+	struct abx_spawn s = {.argv = req->argv,
+			      .cwd = seed_box_dir(),
+			      .fd_in = req->stdin_fd,
+			      .fd_out = -1,
+			      .fd_err = -1};
+	int status = 0;
+
+	(void)ctx;
+	seed_execs++;
+	if (seed_faults.exec_fails)
+		return abx_err_set(err, ABX_EREMOTE, "exec failed");
+	if (seed_faults.answer) {
+		abx_buf_add(&out, seed_faults.answer, seed_faults.answer_len);
+		ret->code = seed_faults.answer_code;
+		return deliver(req, &out, &said) ? abx_err_set(err, ABX_ECANCELED, "stopped") : 0;
+	}
+	(void)setenv("HOME", unit_path("box/home"), 1);
+	if (seed_faults.path)
+		(void)setenv("PATH", seed_faults.path, 1);
+	ck_assert_int_eq(abx_spawn_collect(&s, NULL, &out, &said, &status), 0);
+	(void)setenv("PATH", path, 1);
+	(void)setenv("HOME", unit_path("user"), 1);
+	ret->code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+	ret->signo = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	return deliver(req, &out, &said) ? abx_err_set(err, ABX_ECANCELED, "stopped") : 0;
+}
+
+struct abx_box_io seed_box_io(void)
+{
+	const struct abx_box_io io = {NULL, put_tar, exec_script};
+
+	return io;
+}
+
+void seed_all(struct abx_seed_result *ret)
+{
+	const struct abx_box_io io = seed_box_io();
+	const struct abx_seed_target target = {.dir = seed_box_dir(),
+					       .branch = "agentbox/one",
+					       .manifest = unit_path("manifest")};
+	struct abx_seed *seed = NULL;
+
+	unit_ok(abx_seed_inspect(unit_path("host"), unit_path("spool"), &seed, &unit_err));
+	unit_ok(abx_seed_into_io(seed, &io, &target, ret, &unit_err));
+	abx_seed_free(seed);
+}
+
+int seed_refused(void)
+{
+	struct abx_seed *seed = NULL;
+	int r = abx_seed_inspect(unit_path("host"), unit_path("spool"), &seed, &unit_err);
+
+	abx_seed_free(seed);
+	return r;
+}
+
+char *tree_of(const char *dir, const char *find_args, const char *times)
+{
+	abx_autofree char *script = abx_xasprintf(
+		"cd '%s' && find . %s -printf '%%M %s %%p -> %%l\\0' | LC_ALL=C sort -z | "
+		"tr '\\0' '\\n' && find . %s -type f -print0 | LC_ALL=C sort -z | "
+		"xargs -0 -r sha1sum --",
+		dir, find_args, times, find_args);
+
+	return sh_out(script);
+}
