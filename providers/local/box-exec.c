@@ -191,8 +191,9 @@ static _Noreturn void report_not_started(const struct command *c)
 	const char *why = strerror(c->failed_errno);
 
 	if (strcmp(c->failed_step, "exec") != 0)
-		box_fail_errno(c->failed_errno, "%s: %.512s", c->failed_step,
-			       strcmp(c->failed_step, "cwd") == 0 ? c->cwd : c->user.name);
+		/* Not "not found", which would say that the box is gone. */
+		box_fail(ABX_EINVAL, NULL, "%s: %.512s: %s", c->failed_step,
+			 strcmp(c->failed_step, "cwd") == 0 ? c->cwd : c->user.name, why);
 	if (c->failed_errno == ENOENT) {
 		m.code = 127;
 		why = strchr(c->rq->argv[0], '/') ? why : "not found in PATH";

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -48,7 +47,6 @@ void box_init_loop(int64_t expires_at_ms)
 {
 	sigset_t set;
 
-	(void)prctl(PR_SET_NAME, "agentbox-init", 0, 0, 0);
 	/* Blocked signals are never ignored, not even by a first process. */
 	(void)sigfillset(&set);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);

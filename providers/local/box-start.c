@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -36,6 +35,7 @@ static _Noreturn void first_process(const struct box_req *rq)
 	 * one that box root does not know; host root needs no such favour. */
 	if (rq->h.map == LB_MAP_SUBID)
 		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	(void)prctl(PR_SET_NAME, LB_READY_NAME, 0, 0, 0);
 	box_send_kind(LB_MSG_READY, 0);
 	if (rq->h.flags & LB_F_PROBE)
 		_exit(0);
@@ -49,8 +49,6 @@ void box_start(const struct box_req *rq)
 	int sync[2];
 	pid_t pid;
 
-	if (flock(LB_FD_LIVE, LOCK_EX | LOCK_NB) < 0)
-		box_fail(ABX_ESTATE, NULL, "the box is running already, out of sight of this process");
 	box_new_session_keyring();
 	/* A descriptor stays in the mount namespace in which it was opened, and nothing can be
 	 * mounted from there; the current directory is the one thing that comes along. */

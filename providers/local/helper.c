@@ -250,6 +250,8 @@ int32_t local_box_enter(struct abx_session *s, struct abx_call *call, const char
 		r = local_run_open(s, b, run);
 	if (r < 0)
 		return local_fail_errno(call, -r, "box %s: its record", id);
+	if (run->pidfd >= 0 && !run->ready)
+		return local_fail(call, ABX_ESTATE, NULL, "box %s: it is starting", id);
 	if (run->pidfd < 0)
 		return local_fail(call, ABX_ESTATE, "start it", "box %s: it is not running", id);
 	a->fd_box = run->pidfd;

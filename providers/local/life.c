@@ -7,12 +7,14 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 /* The kernel ends all processes of a killed box; longer than this it is stuck in one. */
 #define KILL_WAIT_MS 10000
+#define LIVE_WAIT_MS 5000
 
 static int64_t wall_ms(void)
 {
@@ -48,110 +50,6 @@ int32_t local_lock(struct abx_session *s, struct abx_call *call, const struct lo
 	return r;
 }
 
-/* Starting. */
-
-static int open_first_process(pid_t pid)
-{
-	return (int)syscall(SYS_pidfd_open, pid, 0);
-}
-
-/* From the helper's first word to a box that runs. */
-static int32_t follow_start(struct abx_session *s, struct abx_call *call,
-			    const struct local_box *b, const struct local_helper *h,
-			    int64_t expires_at_ms, struct local_run *run)
-{
-	struct lb_msg m;
-	int32_t r = local_helper_next(call, h, &m);
-	int e;
-
-	if (r != ABX_OK)
-		return r;
-	if (m.kind != LB_MSG_PID)
-		return local_fail(call, ABX_EPROTO, NULL, "helper program: unexpected answer");
-	run->pid = m.value;
-	run->expires_at_ms = expires_at_ms;
-	run->pidfd = open_first_process((pid_t)m.value);
-	e = local_run_write(s, b->dir_fd, (pid_t)m.value, expires_at_ms);
-	/* When it has ended already, its last word says why. */
-	if (e < 0 && e != -ENOENT && e != -ESRCH)
-		return local_fail_errno(call, -e, "box %s: write run.json", b->id);
-	local_helper_control(h, LB_CTRL_GO, 0, 0);
-	r = local_helper_next(call, h, &m);
-	if (r == ABX_OK && (m.kind != LB_MSG_READY || run->pidfd < 0))
-		return local_fail(call, ABX_EPROTO, NULL, "helper program: unexpected answer");
-	return r;
-}
-
-int32_t local_start_locked(struct abx_session *s, struct abx_call *call,
-			   const struct local_box *b, uint32_t flags, int64_t timeout_ms,
-			   struct local_run *run)
-{
-	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_START};
-	struct local_helper h = LOCAL_HELPER_INIT;
-	char layers[LOCAL_ID_MAX + 32], image[LOCAL_ID_MAX + 32];
-	const char *argv[] = {image, NULL};
-	int32_t r;
-
-	(void)snprintf(layers, sizeof(layers), "boxes/%s/layers", b->id);
-	a.program = s->box_helper;
-	a.path = layers;
-	a.name = b->hostname;
-	a.req.flags = flags;
-	a.req.expires_at_ms = timeout_ms > 0 ? wall_ms() + timeout_ms : 0;
-	if (b->image) {
-		(void)snprintf(image, sizeof(image), "images/%s/root", b->image);
-		a.argv = argv;
-		a.req.flags |= LB_F_IMAGE;
-	}
-	a.fd_box = s->store_fd;
-	a.fd_live = openat(b->dir_fd, "live", O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (a.fd_live < 0)
-		return local_fail_errno(call, errno, "box %s: its lock", b->id);
-	r = local_helper_start(s, call, &a, &h);
-	(void)close(a.fd_live);
-	if (r != ABX_OK)
-		return r;
-	r = follow_start(s, call, b, &h, a.req.expires_at_ms, run);
-	if (r == ABX_OK) {
-		local_helper_wait(&h);
-		return ABX_OK;
-	}
-	if (run->pidfd >= 0)
-		(void)send_signal(run->pidfd, SIGKILL);
-	local_helper_kill(&h);
-	local_run_release(run);
-	return r;
-}
-
-int32_t local_start(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
-		    const struct abx_start_req *req)
-{
-	struct local_box b = LOCAL_BOX_INIT;
-	struct local_run run = LOCAL_RUN_INIT;
-	uint32_t flags = 0;
-	int32_t r;
-
-	if (req && (req->flags & ~ABX_START_READ_ONLY))
-		return local_fail(call, ABX_ENOTSUP, NULL, "start: unknown flags %#x", req->flags);
-	if (req && (req->flags & ABX_START_READ_ONLY))
-		flags |= LB_F_READ_ONLY;
-	r = local_open(s, call, sb->id, &b);
-	if (r == ABX_OK)
-		r = local_lock(s, call, &b);
-	if (r == ABX_OK) {
-		(void)local_run_open(s, &b, &run);
-		if (run.pidfd < 0)
-			r = local_start_locked(s, call, &b, flags, req ? req->timeout_ms : 0, &run);
-	}
-	if (r == ABX_OK)
-		r = local_box_emit(s, call, &b, &run, ABX_STATE_RUNNING);
-	local_run_release(&run);
-	local_box_release(&b);
-	return r;
-}
-
-/* Stopping. */
-
 /* Wait until the first process, and with it every other one, has ended. */
 static int32_t wait_ended(struct abx_call *call, int pidfd, int64_t max_ms, bool *ret_ended)
 {
@@ -174,7 +72,7 @@ static int32_t wait_ended(struct abx_call *call, int pidfd, int64_t max_ms, bool
 	}
 }
 
-/* The box's lock is held, unless it is being destroyed. */
+/* The box's lock is held. */
 static int32_t stop_locked(struct abx_call *call, const char *id, struct local_run *run,
 			   int64_t grace_ms)
 {
@@ -192,6 +90,146 @@ static int32_t stop_locked(struct abx_call *call, const char *id, struct local_r
 	if (r == ABX_OK && !ended)
 		return local_fail(call, ABX_EIO, "look for a process in state D",
 				  "box %s: its processes do not end", id);
+	return r;
+}
+
+/* Starting. */
+
+static int open_first_process(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* From the helper's first word to a box that runs. */
+static int32_t follow_start(struct abx_session *s, struct abx_call *call,
+			    const struct local_box *b, const struct local_helper *h,
+			    int64_t expires_at_ms, struct local_run *run)
+{
+	struct lb_msg m;
+	int32_t r = local_helper_next(call, h, &m);
+	int e;
+
+	if (r != ABX_OK)
+		return r;
+	if (m.kind != LB_MSG_PID)
+		return local_fail(call, ABX_EPROTO, NULL, "helper program: unexpected answer");
+	run->pid = m.value;
+	run->ready = true; /* to whom this is returned */
+	run->expires_at_ms = expires_at_ms;
+	run->pidfd = open_first_process((pid_t)m.value);
+	e = local_run_write(s, b->dir_fd, (pid_t)m.value, expires_at_ms);
+	/* When it has ended already, its last word says why. */
+	if (e < 0 && e != -ENOENT && e != -ESRCH)
+		return local_fail_errno(call, -e, "box %s: write run.json", b->id);
+	local_helper_control(h, LB_CTRL_GO, 0, 0);
+	r = local_helper_next(call, h, &m);
+	if (r == ABX_OK && (m.kind != LB_MSG_READY || run->pidfd < 0))
+		return local_fail(call, ABX_EPROTO, NULL, "helper program: unexpected answer");
+	return r;
+}
+
+/* The lock of a running box, taken for the process that is about to be its first.  One that
+ * its dead client never let go ends by itself within moments. */
+static int32_t take_live(struct abx_call *call, const struct local_box *b, int *ret_fd)
+{
+	abx_autoclose int fd = openat(b->dir_fd, "live", O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+				      0600);
+	int64_t end = local_host->now_ms(local_host->ctx) + LIVE_WAIT_MS;
+
+	if (fd < 0)
+		return local_fail_errno(call, errno, "box %s: its lock", b->id);
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		int32_t r = local_host->wait_ms(call, 2);
+
+		if (r == ABX_ECANCELED)
+			return local_canceled(call);
+		if (r != ABX_OK)
+			return local_timed_out(call);
+		if (local_host->now_ms(local_host->ctx) > end)
+			return local_fail(call, ABX_ESTATE, NULL,
+					  "box %s: it is running, out of sight of this process",
+					  b->id);
+	}
+	*ret_fd = abx_steal_fd(&fd);
+	return ABX_OK;
+}
+
+static int32_t start_first_process(struct abx_session *s, struct abx_call *call,
+				   const struct local_box *b, uint32_t flags, int64_t timeout_ms,
+				   struct local_run *run)
+{
+	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_START};
+	struct local_helper h = LOCAL_HELPER_INIT;
+	char layers[LOCAL_ID_MAX + 32], image[LOCAL_ID_MAX + 32];
+	const char *argv[] = {image, NULL};
+	int32_t r;
+
+	(void)snprintf(layers, sizeof(layers), "boxes/%s/layers", b->id);
+	a.program = s->box_helper;
+	a.path = layers;
+	a.name = b->hostname;
+	a.req.flags = flags;
+	a.req.expires_at_ms = timeout_ms > 0 ? wall_ms() + timeout_ms : 0;
+	if (b->image) {
+		(void)snprintf(image, sizeof(image), "images/%s/root", b->image);
+		a.argv = argv;
+		a.req.flags |= LB_F_IMAGE;
+	}
+	a.fd_box = s->store_fd;
+	r = take_live(call, b, &a.fd_live);
+	if (r == ABX_OK)
+		r = local_helper_start(s, call, &a, &h);
+	abx_cleanup_close(&a.fd_live);
+	if (r != ABX_OK)
+		return r;
+	r = follow_start(s, call, b, &h, a.req.expires_at_ms, run);
+	if (r == ABX_OK) {
+		local_helper_wait(&h);
+		return ABX_OK;
+	}
+	if (run->pidfd >= 0)
+		(void)send_signal(run->pidfd, SIGKILL);
+	local_helper_kill(&h);
+	local_run_release(run);
+	return r;
+}
+
+int32_t local_start_locked(struct abx_session *s, struct abx_call *call,
+			   const struct local_box *b, uint32_t flags, int64_t timeout_ms,
+			   struct local_run *run)
+{
+	int32_t r;
+
+	(void)local_run_open(s, b, run);
+	if (run->pidfd >= 0 && run->ready)
+		return ABX_OK;
+	/* Whoever started this one held our lock, and died. */
+	r = stop_locked(call, b->id, run, 0);
+	local_run_release(run);
+	return r == ABX_OK ? start_first_process(s, call, b, flags, timeout_ms, run) : r;
+}
+
+int32_t local_start(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		    const struct abx_start_req *req)
+{
+	struct local_box b = LOCAL_BOX_INIT;
+	struct local_run run = LOCAL_RUN_INIT;
+	uint32_t flags = 0;
+	int32_t r;
+
+	if (req && (req->flags & ~ABX_START_READ_ONLY))
+		return local_fail(call, ABX_ENOTSUP, NULL, "start: unknown flags %#x", req->flags);
+	if (req && (req->flags & ABX_START_READ_ONLY))
+		flags |= LB_F_READ_ONLY;
+	r = local_open(s, call, sb->id, &b);
+	if (r == ABX_OK)
+		r = local_lock(s, call, &b);
+	if (r == ABX_OK)
+		r = local_start_locked(s, call, &b, flags, req ? req->timeout_ms : 0, &run);
+	if (r == ABX_OK)
+		r = local_box_emit(s, call, &b, &run, ABX_STATE_RUNNING);
+	local_run_release(&run);
+	local_box_release(&b);
 	return r;
 }
 
@@ -239,6 +277,7 @@ int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct
 {
 	struct local_box b = LOCAL_BOX_INIT;
 	struct local_run run = LOCAL_RUN_INIT;
+	int live = -1;
 	int32_t r = open_for_destroy(s, call, sb->id, &b);
 
 	if (r == ABX_OK)
@@ -247,6 +286,8 @@ int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct
 		(void)local_run_open(s, &b, &run);
 		r = stop_locked(call, b.id, &run, req ? req->grace_ms : 0);
 	}
+	if (r == ABX_OK)
+		r = take_live(call, &b, &live);
 	if (r == ABX_OK) {
 		/* From here on it is gone; what is left is swept by anybody if we die.  The
 		 * lock moves along with the directory. */
@@ -255,6 +296,7 @@ int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct
 		else
 			r = local_remove_tree(s, call, s->tmp_fd, sb->id);
 	}
+	abx_cleanup_close(&live);
 	local_run_release(&run);
 	local_box_release(&b);
 	return r == ABX_ENOTFOUND ? ABX_OK : r;
@@ -270,8 +312,7 @@ int32_t local_get(struct abx_session *s, struct abx_call *call, const struct abx
 
 	if (r == ABX_OK) {
 		(void)local_run_open(s, &b, &run);
-		r = local_box_emit(s, call, &b, &run,
-				   run.pidfd >= 0 ? ABX_STATE_RUNNING : ABX_STATE_STOPPED);
+		r = local_box_emit(s, call, &b, &run, local_run_state(&run));
 	}
 	local_run_release(&run);
 	local_box_release(&b);
@@ -293,8 +334,7 @@ static int32_t list_one(struct abx_session *s, struct abx_call *call, const char
 			r = local_box_emit(s, call, &b, NULL, ABX_STATE_FAILED);
 	} else if (e == 0 && local_labels_match(&b, req)) {
 		(void)local_run_open(s, &b, &run);
-		r = local_box_emit(s, call, &b, &run,
-				   run.pidfd >= 0 ? ABX_STATE_RUNNING : ABX_STATE_STOPPED);
+		r = local_box_emit(s, call, &b, &run, local_run_state(&run));
 	} else if (e < 0 && e != -ENOENT) {
 		r = local_fail_errno(call, -e, "box %s", id);
 	}

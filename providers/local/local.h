@@ -59,6 +59,7 @@ struct local_box {
 /* The running side of a box. */
 struct local_run {
 	int pidfd; /* -1: not running */
+	bool ready; /* false: its root is not in place yet, and nobody may enter */
 	int64_t pid, expires_at_ms;
 };
 
@@ -94,6 +95,7 @@ void local_run_release(struct local_run *r);
 /* Take the box's lock, for as long as b->dir_fd is open. */
 int32_t local_box_lock(const struct abx_session *s, struct abx_call *call,
 		       const struct local_box *b);
+uint32_t local_run_state(const struct local_run *run);
 int32_t local_box_emit(const struct abx_session *s, struct abx_call *call,
 		       const struct local_box *b, const struct local_run *run, uint32_t state);
 bool local_labels_match(const struct local_box *b, const struct abx_list_req *req);
@@ -145,7 +147,7 @@ int32_t local_box_enter(struct abx_session *s, struct abx_call *call, const char
 int32_t local_open(struct abx_session *s, struct abx_call *call, const char *id,
 		   struct local_box *b);
 int32_t local_lock(struct abx_session *s, struct abx_call *call, const struct local_box *b);
-/* Start a box whose lock is held and that is not running. */
+/* Start a box whose lock is held, unless it runs already. */
 int32_t local_start_locked(struct abx_session *s, struct abx_call *call,
 			   const struct local_box *b, uint32_t flags, int64_t timeout_ms,
 			   struct local_run *run);

@@ -94,6 +94,10 @@ struct lb_entry {
 	uint32_t mode, name_len;
 };
 
+/* The name of a box's first process once the box is ready: before that, its mount namespace
+ * still shows this machine's root, and nothing may be run in it. */
+#define LB_READY_NAME "agentbox-init"
+
 /* The user of a box, where the root has more than one id. */
 #define LB_BOX_USER "vscode"
 #define LB_BOX_UID 1000u

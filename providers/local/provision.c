@@ -254,11 +254,8 @@ int32_t local_provision(struct abx_session *s, struct abx_call *call,
 		r = make_or_adopt(s, call, id, key, &p, &b, &is_new);
 	if (r == ABX_OK)
 		r = local_box_emit(s, call, &b, NULL, ABX_STATE_STARTING);
-	if (r == ABX_OK) {
-		(void)local_run_open(s, &b, &run);
-		if (run.pidfd < 0)
-			r = local_start_locked(s, call, &b, is_new ? LB_F_FIRST : 0, p.timeout_ms, &run);
-	}
+	if (r == ABX_OK)
+		r = local_start_locked(s, call, &b, is_new ? LB_F_FIRST : 0, p.timeout_ms, &run);
 	if (r == ABX_OK)
 		r = local_box_emit(s, call, &b, &run, ABX_STATE_RUNNING);
 	local_run_release(&run);

@@ -152,7 +152,7 @@ void local_box_release(struct local_box *b)
 }
 
 /* Field 22 of /proc/PID/stat: a pid and its start time name a process for good. */
-static int process_start(int64_t pid, int64_t *ret)
+static int process_start(int64_t pid, int64_t *ret_start, bool *ret_ready)
 {
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(4096);
 	abx_autoclose int fd = -1;
@@ -168,6 +168,7 @@ static int process_start(int64_t pid, int64_t *ret)
 	r = abx_buf_read_fd(&b, fd);
 	if (r < 0)
 		return r;
+	*ret_ready = strstr(abx_buf_str(&b), " (" LB_READY_NAME ") ") != NULL;
 	p = strrchr(abx_buf_str(&b), ')');
 	for (int field = 2; p && field < 22; field++) {
 		p = strchr(p, ' ');
@@ -178,7 +179,7 @@ static int process_start(int64_t pid, int64_t *ret)
 		return -EPROTO;
 	for (; *p >= '0' && *p <= '9'; p++)
 		v = v * 10 + (*p - '0');
-	*ret = v;
+	*ret_start = v;
 	return 0;
 }
 
@@ -211,9 +212,9 @@ int local_run_open(const struct abx_session *s, const struct local_box *b, struc
 	/* An unreadable record names no process, as one of an earlier boot does not. */
 	if (r == 0 && boot && strcmp(boot, s->boot_id) == 0 && run.pid > 1) {
 		run.pidfd = (int)syscall(SYS_pidfd_open, (pid_t)run.pid, 0);
-		if (run.pidfd >= 0 && (process_start(run.pid, &real_start) < 0 ||
+		if (run.pidfd >= 0 && (process_start(run.pid, &real_start, &run.ready) < 0 ||
 				       real_start != start || has_ended(run.pidfd)))
-			abx_cleanup_close(&run.pidfd), run.pidfd = -1;
+			local_run_release(&run);
 	}
 	cJSON_Delete(doc);
 	*ret = run;
@@ -224,13 +225,22 @@ void local_run_release(struct local_run *r)
 {
 	abx_cleanup_close(&r->pidfd);
 	r->pidfd = -1;
+	r->ready = false;
+}
+
+uint32_t local_run_state(const struct local_run *run)
+{
+	if (run->pidfd < 0)
+		return ABX_STATE_STOPPED;
+	return run->ready ? ABX_STATE_RUNNING : ABX_STATE_STARTING;
 }
 
 int local_run_write(const struct abx_session *s, int dir_fd, pid_t pid, int64_t expires_at_ms)
 {
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(4096);
 	int64_t start;
-	int r = process_start(pid, &start);
+	bool ready;
+	int r = process_start(pid, &start, &ready);
 
 	if (r < 0)
 		return r;
