@@ -142,15 +142,13 @@ static int print_options(const cJSON *options, struct abx_err *err)
 	int r = 0;
 
 	cJSON_ArrayForEach(o, options) {
-		const bool required =
-			cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "required"));
+		const bool required = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "required"));
 		const char *dflt = text_of(o, "default");
 
 		r = abx_out_line(err, "\n%s (%s%s%s%s)%s%s\n    %s", text_of(o, "key"),
 				 text_of(o, "type"), required ? ", required" : "",
-				 *dflt ? ", default " : "", dflt,
-				 *text_of(o, "env") ? " $" : "", text_of(o, "env"),
-				 text_of(o, "help"));
+				 *dflt ? ", default " : "", dflt, *text_of(o, "env") ? " $" : "",
+				 text_of(o, "env"), text_of(o, "help"));
 		if (r < 0)
 			return r;
 	}

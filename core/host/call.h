@@ -37,15 +37,15 @@ struct abx_call_sink {
 	const struct abx_host_ctx *ctx; /* NULL: no progress, no database */
 	const char *provider, *box_id;
 	const struct abx_option *const *options; /* the provider's own */
-	bool is_list; /* results pile up, and resources are not notes */
-	bool deaf;    /* a clean-up: progress cannot end it */
-	atomic_ullong *round_trips; /* may be NULL */
-	const struct abx_exec *exec; /* the caller's callbacks */
+	bool is_list;				 /* results pile up, and resources are not notes */
+	bool deaf;				 /* a clean-up: progress cannot end it */
+	atomic_ullong *round_trips;		 /* may be NULL */
+	const struct abx_exec *exec;		 /* the caller's callbacks */
 };
 
 struct abx_call {
 	atomic_uint refs;
-	int cancel_event; /* what the provider polls; raised once, never lowered */
+	int cancel_event;    /* what the provider polls; raised once, never lowered */
 	int64_t deadline_ms; /* abx_now_ms()'s clock; INT64_MAX = none */
 	struct abx_arg sandbox, request;
 	int fds[2]; /* duplicates of descriptors in the request */
@@ -57,8 +57,8 @@ struct abx_call {
 	bool abandoned, done, retries_used_up;
 	int32_t code; /* valid once done */
 	struct abx_call_sink sink;
-	struct abx_err failure;	   /* what it said through fail() */
-	struct abx_err broken;	   /* the first contract or storage error of a callback */
+	struct abx_err failure; /* what it said through fail() */
+	struct abx_err broken;	/* the first contract or storage error of a callback */
 	struct abx_result *results;
 	size_t n_results, results_cap;
 };

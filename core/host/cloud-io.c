@@ -72,14 +72,14 @@ static int32_t invoke_exec(const struct abx_cloud_backend *t, struct abx_session
 	return t->exec(s, call, call->sandbox.record, exec, &call->exit);
 }
 
-#define INVOKE_TRANSFER(op)                                                                   \
-	static int32_t invoke_##op(const struct abx_cloud_backend *t, struct abx_session *s,  \
-				   struct abx_call *call)                                     \
-	{                                                                                     \
-		struct abx_transfer *transfer = call->request.record;                         \
-                                                                                              \
-		transfer->fd = call->fds[0];                                                  \
-		return t->op(s, call, call->sandbox.record, transfer);                        \
+#define INVOKE_TRANSFER(op)                                                                  \
+	static int32_t invoke_##op(const struct abx_cloud_backend *t, struct abx_session *s, \
+				   struct abx_call *call)                                    \
+	{                                                                                    \
+		struct abx_transfer *transfer = call->request.record;                        \
+                                                                                             \
+		transfer->fd = call->fds[0];                                                 \
+		return t->op(s, call, call->sandbox.record, transfer);                       \
 	}
 
 INVOKE_TRANSFER(upload)
@@ -127,9 +127,9 @@ int abx_cloud_exec(struct abx_cloud *c, const struct abx_call_opts *o, const str
 	return 0;
 }
 
-static int run_transfer(struct abx_cloud *c, const struct abx_call_opts *o,
-			const struct abx_op *op, const struct abx_sandbox *s,
-			const struct abx_transfer *req, struct abx_err *err)
+static int run_transfer(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_op *op,
+			const struct abx_sandbox *s, const struct abx_transfer *req,
+			struct abx_err *err)
 {
 	struct abx_op_args args = ABX_OP_ARGS_INIT;
 	struct abx_call *call;

@@ -7,11 +7,11 @@
 #include "core/util/mem.h"
 
 /* An operation whose request is one struct beside the sandbox. */
-#define INVOKE(op)                                                                            \
-	static int32_t invoke_##op(const struct abx_cloud_backend *t, struct abx_session *s,  \
-				   struct abx_call *call)                                     \
-	{                                                                                     \
-		return t->op(s, call, call->sandbox.record, call->request.record);            \
+#define INVOKE(op)                                                                           \
+	static int32_t invoke_##op(const struct abx_cloud_backend *t, struct abx_session *s, \
+				   struct abx_call *call)                                    \
+	{                                                                                    \
+		return t->op(s, call, call->sandbox.record, call->request.record);           \
 	}
 
 INVOKE(start)
@@ -184,9 +184,8 @@ int abx_cloud_list(struct abx_cloud *c, const struct abx_call_opts *o, const str
 	return 0;
 }
 
-int abx_cloud_start(struct abx_cloud *c, const struct abx_call_opts *o,
-		    const struct abx_sandbox *s, const struct abx_start_req *req,
-		    struct abx_err *err)
+int abx_cloud_start(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		    const struct abx_start_req *req, struct abx_err *err)
 {
 	struct abx_op_args args = ABX_OP_ARGS_INIT;
 

@@ -80,7 +80,7 @@ const char *abx_sandbox_label(const struct abx_sandbox *s, const char *key);
 struct abx_row {
 	struct abx_kv_owned_pair {
 		char *key, *value;
-	} *cells;
+	} * cells;
 	size_t len;
 };
 struct abx_row_list {
@@ -105,9 +105,8 @@ int abx_cloud_get(struct abx_cloud *c, const struct abx_call_opts *o, const stru
 		  struct abx_sandbox_copy *ret, struct abx_err *err);
 int abx_cloud_list(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_kv *labels,
 		   uint32_t n_labels, struct abx_sandbox_list *ret, struct abx_err *err);
-int abx_cloud_start(struct abx_cloud *c, const struct abx_call_opts *o,
-		    const struct abx_sandbox *s, const struct abx_start_req *req,
-		    struct abx_err *err);
+int abx_cloud_start(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		    const struct abx_start_req *req, struct abx_err *err);
 int abx_cloud_stop(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
 		   const struct abx_stop_req *req, struct abx_err *err);
 int abx_cloud_destroy(struct abx_cloud *c, const struct abx_call_opts *o,

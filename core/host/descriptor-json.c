@@ -24,8 +24,7 @@ static const struct {
 	{ABX_CAP_TIMEOUT_IDLE, "timeout_idle"},
 };
 
-static const char *const option_types[] = {"",	       "string",   "int", "bool",
-					   "duration", "size", "list"};
+static const char *const option_types[] = {"", "string", "int", "bool", "duration", "size", "list"};
 
 /* A line of text; the plugin's own may hold anything. */
 static void add_text(cJSON *o, const char *key, const char *text)
@@ -64,8 +63,7 @@ static void add_options(cJSON *doc, const struct abx_cloud_backend *t)
 		(void)cJSON_AddBoolToObject(item, "required", o->flags & ABX_OPT_REQUIRED);
 		(void)cJSON_AddBoolToObject(item, "secret", o->flags & ABX_OPT_SECRET);
 		(void)cJSON_AddBoolToObject(item, "per_box", o->flags & ABX_OPT_PER_BOX);
-		(void)cJSON_AddBoolToObject(item, "workspace_ok",
-					    o->flags & ABX_OPT_WORKSPACE_OK);
+		(void)cJSON_AddBoolToObject(item, "workspace_ok", o->flags & ABX_OPT_WORKSPACE_OK);
 		add_text(item, "help", o->help);
 		(void)cJSON_AddItemToArray(list, item);
 	}

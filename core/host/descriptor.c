@@ -8,27 +8,65 @@
 #include "core/host/text.h"
 #include "core/util/parse.h"
 
-#define MIN_BYTES                                                                             \
-	(offsetof(struct abx_cloud_backend, volume_delete) +                                  \
+#define MIN_BYTES                                            \
+	(offsetof(struct abx_cloud_backend, volume_delete) + \
 	 sizeof(((struct abx_cloud_backend *)0)->volume_delete))
 #define MAX_OPTIONS 128
 #define MAX_TEXT_BYTES 1024
 
-#define OP(name, required) {#name, offsetof(struct abx_cloud_backend, name), required}
+#define OP(name, required)                                                \
+	{                                                                 \
+#name, offsetof(struct abx_cloud_backend, name), required \
+	}
 const struct abx_op_info abx_op_infos[] = {
-	OP(init, true), OP(fini, false), OP(session_open, true), OP(session_close, true),
-	OP(verify, false), OP(doctor, false), OP(choices, false), OP(command, false),
-	OP(prepare, false), OP(image_list, false), OP(image_delete, false),
-	OP(provision, true), OP(get, true), OP(list, true), OP(start, true), OP(stop, true),
-	OP(pause, false), OP(resume, false), OP(destroy, true), OP(renew, false),
-	OP(watch, false), OP(stats, false), OP(logs, false), OP(rates, false),
-	OP(usage, false), OP(resource_list, false), OP(resource_delete, false),
-	OP(exec, true), OP(exec_attach, false), OP(exec_signal, false), OP(ssh, false),
-	OP(upload, true), OP(download, true), OP(put_tar, false), OP(get_tar, false),
-	OP(list_files, false), OP(url, false), OP(set_egress, false), OP(set_inbound, false),
-	OP(repair, false), OP(snapshot_create, false), OP(snapshot_list, false),
-	OP(snapshot_exists, false), OP(snapshot_delete, false), OP(volume_ensure, false),
-	OP(volume_list, false), OP(volume_delete, false), {NULL, 0, false},
+	OP(init, true),
+	OP(fini, false),
+	OP(session_open, true),
+	OP(session_close, true),
+	OP(verify, false),
+	OP(doctor, false),
+	OP(choices, false),
+	OP(command, false),
+	OP(prepare, false),
+	OP(image_list, false),
+	OP(image_delete, false),
+	OP(provision, true),
+	OP(get, true),
+	OP(list, true),
+	OP(start, true),
+	OP(stop, true),
+	OP(pause, false),
+	OP(resume, false),
+	OP(destroy, true),
+	OP(renew, false),
+	OP(watch, false),
+	OP(stats, false),
+	OP(logs, false),
+	OP(rates, false),
+	OP(usage, false),
+	OP(resource_list, false),
+	OP(resource_delete, false),
+	OP(exec, true),
+	OP(exec_attach, false),
+	OP(exec_signal, false),
+	OP(ssh, false),
+	OP(upload, true),
+	OP(download, true),
+	OP(put_tar, false),
+	OP(get_tar, false),
+	OP(list_files, false),
+	OP(url, false),
+	OP(set_egress, false),
+	OP(set_inbound, false),
+	OP(repair, false),
+	OP(snapshot_create, false),
+	OP(snapshot_list, false),
+	OP(snapshot_exists, false),
+	OP(snapshot_delete, false),
+	OP(volume_ensure, false),
+	OP(volume_list, false),
+	OP(volume_delete, false),
+	{NULL, 0, false},
 };
 
 bool abx_descriptor_has(const struct abx_cloud_backend *table, const struct abx_op_info *op)

@@ -110,8 +110,8 @@ static size_t padded(size_t len, size_t align)
 }
 
 /* 1 when it was found, 0 when not, negative when it is damaged. */
-static int scan_notes(const struct elf_file *f, const unsigned char *data, size_t len,
-		      size_t align, struct abx_elfnote *ret)
+static int scan_notes(const struct elf_file *f, const unsigned char *data, size_t len, size_t align,
+		      struct abx_elfnote *ret)
 {
 	size_t at = 0;
 

@@ -23,8 +23,8 @@ static void keep(struct abx_call *call, const struct abx_result *result)
 	}
 	if (call->n_results == call->results_cap) {
 		call->results_cap = call->results_cap ? call->results_cap * 2 : 4;
-		call->results = abx_xreallocarray(call->results, call->results_cap,
-						  sizeof(*call->results));
+		call->results =
+			abx_xreallocarray(call->results, call->results_cap, sizeof(*call->results));
 	}
 	call->results[call->n_results++] = *result;
 }

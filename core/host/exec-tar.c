@@ -41,8 +41,8 @@ static int run(struct abx_cloud *c, const struct abx_call_opts *o, const struct 
 	       struct abx_err *err)
 {
 	const struct abx_exec req = {
-		ABX_INIT(struct abx_exec), .argv = argv, .cwd = "/", .user = user,
-		.stdin_fd = stdin_fd,	   .control_fd = -1, .io = io, .output = on_output,
+		ABX_INIT(struct abx_exec), .argv = argv,     .cwd = "/", .user = user,
+		.stdin_fd = stdin_fd,	   .control_fd = -1, .io = io,	 .output = on_output,
 	};
 	struct abx_exit e;
 	int r = abx_cloud_exec(c, o, s, &req, &e, err);
@@ -78,8 +78,7 @@ int abx_exec_put_tar(struct abx_cloud *c, const struct abx_call_opts *o,
 	/* -o: files become the user's who unpacks, which is what the caller asked for. */
 	const char *owner = req->flags & ABX_XFER_NO_OWNER ? "-p" : "-o";
 	const char *const mkdir_argv[] = {"mkdir", "-p", "--", req->path, NULL};
-	const char *const tar_argv[] = {"tar", "-x", "-p", owner, "-C",
-					req->path, "-f", "-", NULL};
+	const char *const tar_argv[] = {"tar", "-x", "-p", owner, "-C", req->path, "-f", "-", NULL};
 	int r = 0;
 
 	if (!(abx_cloud_caps(c) & ABX_CAP_EXEC_STDIN))

@@ -14,7 +14,10 @@ struct abx_gate {
 	int fd; /* eventfd semaphore; -1 = no gate */
 };
 
-#define ABX_GATE_INIT {-1}
+#define ABX_GATE_INIT \
+	{             \
+		-1    \
+	}
 
 int abx_gate_open(struct abx_gate *g, struct abx_err *err);
 void abx_gate_close(struct abx_gate *g);

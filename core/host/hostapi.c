@@ -119,8 +119,7 @@ static int32_t host_fail(struct abx_call *call, const struct abx_failure *theirs
 	return code;
 }
 
-static int32_t host_progress(struct abx_call *call, uint64_t done, uint64_t total,
-			     const char *what)
+static int32_t host_progress(struct abx_call *call, uint64_t done, uint64_t total, const char *what)
 {
 	const struct abx_host_ctx *ctx;
 	char text[128] = "";
@@ -173,8 +172,7 @@ static int32_t host_wait_ms(struct abx_call *call, int64_t ms)
 	}
 }
 
-static int32_t host_retry(struct abx_call *call, const struct abx_failure *theirs,
-			  uint32_t attempt)
+static int32_t host_retry(struct abx_call *call, const struct abx_failure *theirs, uint32_t attempt)
 {
 	struct abx_err failure = ABX_ERR_INIT;
 	int code = read_failure(theirs, &failure);
@@ -218,8 +216,8 @@ static int32_t host_store_secret(struct abx_call *call, const char *key, const c
 	return r < ABX_EPROTO ? ABX_EIO : r;
 }
 
-static void host_trace(struct abx_call *call, const char *method, const char *path,
-		       int32_t status, int64_t us)
+static void host_trace(struct abx_call *call, const char *method, const char *path, int32_t status,
+		       int64_t us)
 {
 	char shown_method[32] = "", shown_path[512] = "";
 

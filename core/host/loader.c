@@ -56,8 +56,8 @@ static int find_entry(int fd, const char *path, entry_fn *ret, struct abx_err *e
 		return load_failed(path, opened_as, err);
 	symbol = dlsym(handle, "agentbox_cloud_backend");
 	if (!symbol) {
-		(void)abx_err_set(err, ABX_EPROVIDER,
-				  "%s: does not export agentbox_cloud_backend", path);
+		(void)abx_err_set(err, ABX_EPROVIDER, "%s: does not export agentbox_cloud_backend",
+				  path);
 		return abx_err_remedy(err, "reinstall it");
 	}
 	memcpy(ret, &symbol, sizeof(*ret));
@@ -167,8 +167,8 @@ static int get_locked(const struct abx_provider_file *f, const struct abx_home *
 	}
 	r = check_note(fd, f->path, &note, err);
 	if (r == 0 && strcmp(note.name, f->name) != 0)
-		r = abx_err_set(err, ABX_EPROVIDER, "%s: provider '%s' calls itself '%s'",
-				f->path, f->name, note.name);
+		r = abx_err_set(err, ABX_EPROVIDER, "%s: provider '%s' calls itself '%s'", f->path,
+				f->name, note.name);
 	if (r == 0)
 		r = abx_probe_ensure(fd, f->path, f->name, home, err);
 	if (r < 0)

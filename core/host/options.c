@@ -23,8 +23,7 @@ static int missing(const char *key, const struct abx_option *o, struct abx_err *
 
 	(void)abx_err_set(err, secret ? ABX_EAUTH : ABX_EUSAGE, "%s is not set", key);
 	if (o->env)
-		return abx_err_remedy(err, "set %s, or: agentbox config set %s VALUE", o->env,
-				      key);
+		return abx_err_remedy(err, "set %s, or: agentbox config set %s VALUE", o->env, key);
 	return abx_err_remedy(err, "agentbox config set %s VALUE", key);
 }
 
@@ -76,9 +75,8 @@ static const char *look_up(const char *key, const struct abx_option *o,
 	return value ? value : o->dflt;
 }
 
-static int resolve_one(const char *key, const struct abx_option *o,
-		       const struct abx_config *config, struct abx_options *ret,
-		       struct abx_err *err)
+static int resolve_one(const char *key, const struct abx_option *o, const struct abx_config *config,
+		       struct abx_options *ret, struct abx_err *err)
 {
 	const char *value = look_up(key, o, config);
 	char *text;

@@ -33,8 +33,8 @@ void abx_probe_set_program(const char *path)
 static void probe_environment(struct abx_strv *env)
 {
 	static const char *const kept[] = {
-		"PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "ASAN_OPTIONS",
-		"LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
+		"PATH",		"HOME",		"TMPDIR",	 "LD_LIBRARY_PATH", "LD_PRELOAD",
+		"ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS",
 	};
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(kept); i++) {
@@ -141,8 +141,7 @@ static int judge(const char *path, const char *name, int status, const struct ab
 {
 	cJSON *doc = out->len && !out->failed ? cJSON_ParseWithLength(out->data, out->len) : NULL;
 	const char *error = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(doc, "error"));
-	const char *remedy =
-		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(doc, "remedy"));
+	const char *remedy = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(doc, "remedy"));
 	int r = 0;
 
 	if (WIFSIGNALED(status)) {
@@ -164,8 +163,7 @@ static int judge(const char *path, const char *name, int status, const struct ab
 	return r;
 }
 
-int abx_probe_run(int fd, const char *path, const char *name, cJSON **ret_info,
-		  struct abx_err *err)
+int abx_probe_run(int fd, const char *path, const char *name, cJSON **ret_info, struct abx_err *err)
 {
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(PROBE_MAX_OUTPUT_BYTES);
 	bool hung = false;
@@ -193,8 +191,7 @@ static void memory_key(struct abx_buf *b, const char *path, const struct stat *s
 		     (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
 }
 
-static bool is_remembered(const struct abx_home *home, const char *file,
-			  const struct abx_buf *key)
+static bool is_remembered(const struct abx_home *home, const char *file, const struct abx_buf *key)
 {
 	abx_auto(abx_buf) struct abx_buf known = ABX_BUF_INIT(16384);
 

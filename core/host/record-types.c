@@ -6,24 +6,33 @@
 #define TEXT 4096
 #define REQUEST (4U << 20) /* an argument or a value of ours, which may be large */
 
-#define STR(type, member, max_, flags_)                                                       \
-	{#member, offsetof(struct type, member), 0, (max_), ABX_FIELD_STR, (flags_)}
-#define KV(type, member, n, max_)                                                             \
-	{#member, offsetof(struct type, member), offsetof(struct type, n), (max_),            \
-	 ABX_FIELD_KV, 0}
-#define STRV(type, member, flags_)                                                            \
-	{#member, offsetof(struct type, member), 0, REQUEST, ABX_FIELD_STRV, (flags_)}
-#define LIST(type, member, n, kind_)                                                          \
-	{#member, offsetof(struct type, member), offsetof(struct type, n), REQUEST, (kind_), 0}
+#define STR(type, member, max_, flags_)                                                    \
+	{                                                                                  \
+#member, offsetof(struct type, member), 0, (max_), ABX_FIELD_STR, (flags_) \
+	}
+#define KV(type, member, n, max_)                                                         \
+	{                                                                                 \
+#member, offsetof(struct type, member), offsetof(struct type, n), (max_), \
+			ABX_FIELD_KV, 0                                                   \
+	}
+#define STRV(type, member, flags_)                                                           \
+	{                                                                                    \
+#member, offsetof(struct type, member), 0, REQUEST, ABX_FIELD_STRV, (flags_) \
+	}
+#define LIST(type, member, n, kind_)                                                       \
+	{                                                                                  \
+#member, offsetof(struct type, member), offsetof(struct type, n), REQUEST, \
+			(kind_), 0                                                         \
+	}
 
 /* The 1.0 size ends with the last member of 1.0, whatever was appended since. */
-#define TYPE(var, shown, type, last, fields_)                                                 \
-	const struct abx_record_type var = {                                                  \
-		shown, offsetof(struct type, last) + sizeof(((struct type *)0)->last),        \
+#define TYPE(var, shown, type, last, fields_)                                          \
+	const struct abx_record_type var = {                                           \
+		shown, offsetof(struct type, last) + sizeof(((struct type *)0)->last), \
 		sizeof(struct type), fields_, ABX_N_ELEMENTS(fields_)}
-#define PLAIN_TYPE(var, shown, type, last)                                                    \
-	const struct abx_record_type var = {                                                  \
-		shown, offsetof(struct type, last) + sizeof(((struct type *)0)->last),        \
+#define PLAIN_TYPE(var, shown, type, last)                                             \
+	const struct abx_record_type var = {                                           \
+		shown, offsetof(struct type, last) + sizeof(((struct type *)0)->last), \
 		sizeof(struct type), NULL, 0}
 
 #define NEEDED (ABX_FIELD_REQUIRED | ABX_FIELD_LINE)

@@ -136,8 +136,7 @@ static int pack_strv(struct pack *p, const struct abx_field *f, const char *cons
 }
 
 static int pack_mounts(struct pack *p, const struct abx_field *f,
-		       const struct abx_mount *const *list, uint32_t n,
-		       const void **ret)
+		       const struct abx_mount *const *list, uint32_t n, const void **ret)
 {
 	const struct abx_mount **copy;
 	int r = 0;
@@ -155,8 +154,8 @@ static int pack_mounts(struct pack *p, const struct abx_field *f,
 		if (r == 0)
 			r = pack_str(p, f, list[i]->target, &target);
 		if (m)
-			*m = (struct abx_mount){ABX_INIT(struct abx_mount), list[i]->flags,
-						source, target};
+			*m = (struct abx_mount){ABX_INIT(struct abx_mount), list[i]->flags, source,
+						target};
 		if (copy)
 			copy[i] = m;
 	}
@@ -219,8 +218,8 @@ static int pack_all(struct pack *p, const char *src, char *dst)
 	return r;
 }
 
-int abx_record_copy(const struct abx_record_type *t, const void *src, void *ret,
-		    void **ret_memory, struct abx_err *err)
+int abx_record_copy(const struct abx_record_type *t, const void *src, void *ret, void **ret_memory,
+		    struct abx_err *err)
 {
 	alignas(8) char own[RECORD_MAX_BYTES] = {0}, copy[RECORD_MAX_BYTES];
 	struct pack p = {.type = t, .err = err};

@@ -57,16 +57,16 @@ struct abx_row_record {
 };
 
 /* From providers. */
-extern const struct abx_record_type abx_record_sandbox, abx_record_resource,
-	abx_record_snapshot, abx_record_url, abx_record_ssh, abx_record_file, abx_record_rate,
-	abx_record_usage, abx_record_failure, abx_record_row;
+extern const struct abx_record_type abx_record_sandbox, abx_record_resource, abx_record_snapshot,
+	abx_record_url, abx_record_ssh, abx_record_file, abx_record_rate, abx_record_usage,
+	abx_record_failure, abx_record_row;
 /* To providers. */
 extern const struct abx_record_type abx_record_sandbox_ref, abx_record_list_req,
 	abx_record_provision, abx_record_start_req, abx_record_stop_req, abx_record_exec,
 	abx_record_transfer;
 
 /* ret points to t->size bytes. */
-int abx_record_copy(const struct abx_record_type *t, const void *src, void *ret,
-		    void **ret_memory, struct abx_err *err);
+int abx_record_copy(const struct abx_record_type *t, const void *src, void *ret, void **ret_memory,
+		    struct abx_err *err);
 
 #endif

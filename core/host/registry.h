@@ -14,7 +14,7 @@
 struct abx_provider_file {
 	char *name, *path, *version;
 	uint16_t abi_major, abi_minor, abi_minor_min;
-	bool shadowed;	       /* an earlier directory has one of that name */
+	bool shadowed;		/* an earlier directory has one of that name */
 	struct abx_err problem; /* code 0 when usable so far */
 };
 struct abx_provider_files {

@@ -26,8 +26,7 @@ static int64_t backoff_ms(uint32_t attempt)
 	return full / 2 + abx_rand_below((uint32_t)(full / 2) + 1);
 }
 
-int64_t abx_retry_delay_ms(int code, int64_t retry_after_ms, uint32_t attempt,
-			   int64_t time_left_ms)
+int64_t abx_retry_delay_ms(int code, int64_t retry_after_ms, uint32_t attempt, int64_t time_left_ms)
 {
 	int64_t delay;
 

@@ -136,7 +136,8 @@ static int judge(const struct abx_cloud *c, const struct abx_op *op, const struc
 
 	if (code == ABX_OK) {
 		if (call->failure.code)
-			abx_log(ABX_LOG_DEBUG, "host", "provider '%s': %s: reported a failure, "
+			abx_log(ABX_LOG_DEBUG, "host",
+				"provider '%s': %s: reported a failure, "
 				"but returned success: %s",
 				c->plugin->table.name, op->name, call->failure.text);
 		return 0;
@@ -276,8 +277,7 @@ int abx_run(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx
 		delay = abx_retry_delay_ms(r, why.retry_after_ms, attempt, left);
 		if (delay < 0)
 			break;
-		abx_log(ABX_LOG_INFO, "host", "%s; again in %lld ms", why.text,
-			(long long)delay);
+		abx_log(ABX_LOG_INFO, "host", "%s; again in %lld ms", why.text, (long long)delay);
 		if (!pause_ms(c, o, delay)) {
 			r = abx_run_fail(c, op->name, ABX_ECANCELED, &why, "canceled");
 			break;

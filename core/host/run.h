@@ -47,7 +47,10 @@ struct abx_op_args {
 	const struct abx_exec *exec;
 };
 
-#define ABX_OP_ARGS_INIT {.fds = {-1, -1}}
+#define ABX_OP_ARGS_INIT          \
+	{                         \
+		.fds = { -1, -1 } \
+	}
 
 /* On success the call with its results; abx_call_unref() it. */
 int abx_run(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_op *op,

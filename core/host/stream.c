@@ -10,8 +10,8 @@
 struct stream {
 	abx_stream_fn work;
 	void *ctx;
-	int fd;		/* the thread's end; closed by the thread */
-	int stop_fd;	/* the reading end, for the thread to poll */
+	int fd;	     /* the thread's end; closed by the thread */
+	int stop_fd; /* the reading end, for the thread to poll */
 	int result;
 	atomic_bool failed;
 	struct abx_err err;

@@ -48,8 +48,8 @@ static int check_file(int fd, const char *path, struct abx_err *err)
 				   "%s: refused: belongs to uid %lu, neither root nor you", path,
 				   (unsigned long)st.st_uid);
 	if (st.st_mode & (S_IWGRP | S_IWOTH)) {
-		(void)abx_err_set(err, ABX_EPROVIDER,
-				  "%s: refused: writable by group or others", path);
+		(void)abx_err_set(err, ABX_EPROVIDER, "%s: refused: writable by group or others",
+				  path);
 		return abx_err_remedy(err, "chmod go-w %s", path);
 	}
 	return 0;
@@ -60,8 +60,7 @@ static int open_dir_of(const char *path, const char *shown, int *ret_fd, char **
 		       const char **ret_base, struct abx_err *err)
 {
 	const char *slash = strrchr(path, '/');
-	abx_autofree char *dir =
-		abx_xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
+	abx_autofree char *dir = abx_xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
@@ -95,8 +94,7 @@ int abx_trust_open(const char *path, int *ret_fd, struct abx_err *err)
 	if (r < 0)
 		return r;
 	/* O_NONBLOCK: a pipe that took the file's place must not block us. */
-	fd = openat(real_dirfd, base,
-		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = openat(real_dirfd, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return abx_err_set(err, ABX_EPROVIDER, "%s: cannot open: %s", path,
 				   strerror(errno));

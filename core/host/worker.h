@@ -11,8 +11,8 @@
 
 #include "core/host/call.h"
 
-typedef int32_t (*abx_invoke_fn)(const struct abx_cloud_backend *table,
-				 struct abx_session *session, struct abx_call *call);
+typedef int32_t (*abx_invoke_fn)(const struct abx_cloud_backend *table, struct abx_session *session,
+				 struct abx_call *call);
 
 struct abx_job {
 	abx_invoke_fn invoke;

@@ -193,7 +193,8 @@ static void pump(struct run *r)
 	int ended = 0;
 
 	while (!r->failed && !r->timed_out) {
-		struct pollfd fds[4] = {{r->out, POLLIN, 0}, {r->err, POLLIN, 0},
+		struct pollfd fds[4] = {{r->out, POLLIN, 0},
+					{r->err, POLLIN, 0},
 					{r->pidfd, POLLIN, 0},
 					{mock_host->cancel_fd(r->call), POLLIN, 0}};
 		int n = poll(fds, 4, ended ? 0 : poll_time(r));

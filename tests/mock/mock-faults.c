@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 
 #include "abxsdk/fs.h"
 #include "mock.h"
@@ -12,12 +13,24 @@ static const struct {
 	const char *name;
 	int32_t code;
 } codes[] = {
-	{"EINTERNAL", ABX_EINTERNAL}, {"ENOTSUP", ABX_ENOTSUP},	  {"EINVAL", ABX_EINVAL},
-	{"ENOTFOUND", ABX_ENOTFOUND}, {"EEXIST", ABX_EEXIST},	  {"ESTATE", ABX_ESTATE},
-	{"EAUTH", ABX_EAUTH},	      {"EPERM", ABX_EPERM},	  {"EQUOTA", ABX_EQUOTA},
-	{"ERATE", ABX_ERATE},	      {"ETIMEDOUT", ABX_ETIMEDOUT}, {"ECANCELED", ABX_ECANCELED},
-	{"ENETWORK", ABX_ENETWORK},   {"EREMOTE", ABX_EREMOTE},	  {"EIO", ABX_EIO},
-	{"ENOMEM", ABX_ENOMEM},	      {"EPROTO", ABX_EPROTO},	  {"UNKNOWN", -999},
+	{"EINTERNAL", ABX_EINTERNAL},
+	{"ENOTSUP", ABX_ENOTSUP},
+	{"EINVAL", ABX_EINVAL},
+	{"ENOTFOUND", ABX_ENOTFOUND},
+	{"EEXIST", ABX_EEXIST},
+	{"ESTATE", ABX_ESTATE},
+	{"EAUTH", ABX_EAUTH},
+	{"EPERM", ABX_EPERM},
+	{"EQUOTA", ABX_EQUOTA},
+	{"ERATE", ABX_ERATE},
+	{"ETIMEDOUT", ABX_ETIMEDOUT},
+	{"ECANCELED", ABX_ECANCELED},
+	{"ENETWORK", ABX_ENETWORK},
+	{"EREMOTE", ABX_EREMOTE},
+	{"EIO", ABX_EIO},
+	{"ENOMEM", ABX_ENOMEM},
+	{"EPROTO", ABX_EPROTO},
+	{"UNKNOWN", -999},
 	{"POSITIVE", 7},
 };
 
@@ -145,6 +158,12 @@ static int32_t apply(const struct rule *r, struct abx_call *call, const char *op
 		return mock_host->wait_ms(call, number(r->value));
 	if (strcmp(r->what, "wait") == 0)
 		return mock_host->wait_ms(call, INT64_MAX);
+	if (strcmp(r->what, "deaf") == 0) {
+		const long ms = number(r->value);
+		const struct timespec pause_for = {ms / 1000, ms % 1000 * 1000000};
+
+		(void)nanosleep(&pause_for, NULL);
+	}
 	if (strcmp(r->what, "hang") == 0)
 		for (;;)
 			(void)pause();

@@ -15,10 +15,9 @@ static int32_t copy_fd(struct abx_call *call, int from, int to, int64_t limit)
 	char chunk[65536];
 
 	while (limit != 0) {
-		struct pollfd fds[2] = {{from, POLLIN, 0},
-					{mock_host->cancel_fd(call), POLLIN, 0}};
-		size_t want = limit > 0 && limit < (int64_t)sizeof(chunk) ? (size_t)limit
-									  : sizeof(chunk);
+		struct pollfd fds[2] = {{from, POLLIN, 0}, {mock_host->cancel_fd(call), POLLIN, 0}};
+		size_t want =
+			limit > 0 && limit < (int64_t)sizeof(chunk) ? (size_t)limit : sizeof(chunk);
 		ssize_t n;
 
 		if (poll(fds, 2, -1) < 0)
@@ -106,8 +105,8 @@ int32_t mock_download(struct abx_session *s, struct abx_call *call, const struct
 /* `tar` of this machine, ended when the call is cancelled. */
 static int32_t run_tar(struct abx_call *call, const char *const *argv, int fd_in, int fd_out)
 {
-	const struct abx_spawn spawn = {.argv = argv, .fd_in = fd_in, .fd_out = fd_out,
-					.fd_err = -1, .new_session = 1};
+	const struct abx_spawn spawn = {
+		.argv = argv, .fd_in = fd_in, .fd_out = fd_out, .fd_err = -1, .new_session = 1};
 	int r, status = 0;
 	pid_t pid;
 
@@ -168,8 +167,7 @@ int32_t mock_get_tar(struct abx_session *s, struct abx_call *call, const struct 
 		member = strrchr(path, '/') + 1;
 	}
 	{
-		const char *const argv[] = {"tar", "-c", "-C", dir,    "-f",
-					    "-",   "--", member, NULL};
+		const char *const argv[] = {"tar", "-c", "-C", dir, "-f", "-", "--", member, NULL};
 
 		r = run_tar(call, argv, -1, req->fd);
 	}

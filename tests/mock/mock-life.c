@@ -23,14 +23,14 @@ static int32_t make_dirs(struct abx_session *s, struct abx_call *call, const cha
 	return ABX_OK;
 }
 
-static int32_t make_resource(struct abx_session *s, struct abx_call *call,
-			     const struct mock_box *b, const struct abx_provision *req)
+static int32_t make_resource(struct abx_session *s, struct abx_call *call, const struct mock_box *b,
+			     const struct abx_provision *req)
 {
 	abx_autofree char *dir = mock_path(s, "resources"), *path = NULL;
 	char id[96];
-	struct abx_resource res = {ABX_INIT(struct abx_resource), .kind = "disk",
-				   .name = b->attempt, .sandbox_id = b->id,
-				   .labels = req->labels, .n_labels = req->n_labels};
+	struct abx_resource res = {
+		ABX_INIT(struct abx_resource), .kind = "disk",	      .name = b->attempt,
+		.sandbox_id = b->id,	       .labels = req->labels, .n_labels = req->n_labels};
 	int32_t r = mock_host->emit_resource(call, &res, ABX_PHASE_INTENT);
 
 	if (r < 0)
@@ -145,8 +145,8 @@ int32_t mock_list(struct abx_session *s, struct abx_call *call, const struct abx
 	return r;
 }
 
-static int32_t set_state(struct abx_session *s, struct abx_call *call,
-			 const struct abx_sandbox *sb, uint32_t state)
+static int32_t set_state(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+			 uint32_t state)
 {
 	struct mock_box b;
 	int32_t r = mock_box_load(s, call, sb->id, &b);

@@ -76,8 +76,7 @@ int32_t mock_box_load(struct abx_session *s, struct abx_call *call, const char *
 	abx_autofree char *path = NULL;
 	int r;
 
-	if (!id || strncmp(id, "mock-", 5) != 0 || strlen(id) >= sizeof(ret->id) ||
-	    strchr(id, '/'))
+	if (!id || strncmp(id, "mock-", 5) != 0 || strlen(id) >= sizeof(ret->id) || strchr(id, '/'))
 		return mock_fail(call, ABX_ENOTFOUND, "no such sandbox");
 	path = mock_path(s, "sandboxes/%s/sandbox.json", id);
 	r = abx_fs_read(AT_FDCWD, path, &text);

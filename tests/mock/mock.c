@@ -98,17 +98,13 @@ static int32_t doctor(struct abx_session *s, struct abx_call *call)
 }
 #endif
 
-static const struct abx_option opt_faults = {ABX_INIT(struct abx_option),
-					     .type = ABX_OPT_STRING,
-					     .name = "faults",
-					     .env = "AGENTBOX_MOCK_FAULTS",
+static const struct abx_option opt_faults = {ABX_INIT(struct abx_option), .type = ABX_OPT_STRING,
+					     .name = "faults", .env = "AGENTBOX_MOCK_FAULTS",
 					     .help = "how to misbehave"};
-static const struct abx_option opt_token = {ABX_INIT(struct abx_option),
-					    .type = ABX_OPT_STRING,
-					    .flags = ABX_OPT_SECRET,
-					    .name = "token",
-					    .env = "AGENTBOX_MOCK_TOKEN",
-					    .help = "a credential; \"wrong-token\" is refused"};
+static const struct abx_option opt_token = {
+	ABX_INIT(struct abx_option),  .type = ABX_OPT_STRING,
+	.flags = ABX_OPT_SECRET,      .name = "token",
+	.env = "AGENTBOX_MOCK_TOKEN", .help = "a credential; \"wrong-token\" is refused"};
 static const struct abx_option opt_idle = {ABX_INIT(struct abx_option),
 					   .type = ABX_OPT_DURATION,
 					   .flags = ABX_OPT_PER_BOX | ABX_OPT_WORKSPACE_OK,

@@ -13,6 +13,8 @@
  *	exec:delay=300                                  each takes so long, cancel is honoured
  *	provision:lose                                  does it, and reports a lost answer
  *	destroy:kill        destroy:kill,after=1        SIGKILL of the own process
+ *	exec:deaf=1500                                  the same, and cancel is not honoured
+ *	exec:wait                                       until it is cancelled
  *	exec:hang                                       for ever, whatever the host says
  *	get:garbage                                     results that break the contract
  *	resource                                        provision makes a "disk" beside the sandbox
