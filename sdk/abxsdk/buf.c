@@ -19,7 +19,7 @@ char *abx_buf_reserve(struct abx_buf *b, size_t len)
 
 	if (b->failed)
 		return NULL;
-	if (len > b->max - b->len) {
+	if (len > b->max - b->len || len >= SIZE_MAX - b->len) {
 		buf_fail(b);
 		return NULL;
 	}

@@ -136,50 +136,110 @@ int abx_fs_mkdir_p(int dirfd, const char *path, mode_t mode)
 	return 0;
 }
 
+/* A tree may be deeper than descriptors may be open: only so many levels are. */
+#define RM_MAX_OPEN 16
+
 /* One directory of a removal under way; deep trees must not deepen the C stack. */
 struct rm_level {
 	struct rm_level *up;
-	DIR *dir;
-	char name[256];
+	DIR *dir; /* NULL: closed for now, to be found again as `..` of the one below */
+	dev_t dev;
+	ino_t ino;
+	char name[];
 };
+
+static int rm_open(int dirfd, const char *name)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(dirfd, name, flags);
+
+	if (fd < 0 && errno == EACCES && fchmodat(dirfd, name, 0700, 0) == 0)
+		fd = openat(dirfd, name, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+static void rm_close_far(struct rm_level *level)
+{
+	for (unsigned int i = 0; level && i < RM_MAX_OPEN; i++)
+		level = level->up;
+	if (level && level->dir) {
+		(void)closedir(level->dir);
+		level->dir = NULL;
+	}
+}
 
 static int rm_push(struct rm_level **top, int dirfd, const char *name)
 {
-	struct rm_level *level;
-	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	abx_autoclose int fd = rm_open(dirfd, name);
+	abx_autofree struct rm_level *level = NULL;
+	size_t size = strlen(name) + 1;
+	struct stat st;
 
-	if (fd < 0 && errno == EACCES && fchmodat(dirfd, name, 0700, 0) == 0)
-		fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	/* A directory that its owner may not write can still be emptied by its owner. */
 	(void)fchmod(fd, 0700);
-	level = calloc(1, sizeof(*level));
-	if (!level) {
-		(void)close(fd);
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	level = calloc(1, sizeof(*level) + size);
+	if (!level)
 		return -ENOMEM;
-	}
 	level->dir = fdopendir(fd);
-	if (!level->dir) {
-		int saved = errno;
-
-		(void)close(fd);
-		free(level);
-		return -saved;
-	}
-	(void)snprintf(level->name, sizeof(level->name), "%s", name);
+	if (!level->dir)
+		return -errno;
+	(void)abx_steal_fd(&fd);
+	memcpy(level->name, name, size);
+	level->dev = st.st_dev;
+	level->ino = st.st_ino;
 	level->up = *top;
-	*top = level;
+	*top = abx_steal_ptr(&level);
+	rm_close_far(*top);
 	return 0;
 }
 
-static struct rm_level *rm_pop(struct rm_level *top)
+/* Open the level above again, if it is still the one that was left. */
+static int rm_reopen(struct rm_level *up, int below_fd)
+{
+	abx_autoclose int fd = rm_open(below_fd, "..");
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_dev != up->dev || st.st_ino != up->ino)
+		return -ESTALE;
+	up->dir = fdopendir(fd);
+	if (!up->dir)
+		return -errno;
+	(void)abx_steal_fd(&fd);
+	return 0;
+}
+
+static struct rm_level *rm_free(struct rm_level *top)
 {
 	struct rm_level *up = top->up;
 
-	(void)closedir(top->dir);
+	if (top->dir)
+		(void)closedir(top->dir);
 	free(top);
 	return up;
+}
+
+/* The top level is empty: remove it and go on above. */
+static int rm_pop(struct rm_level **top, int root_dirfd, const char *root_name)
+{
+	struct rm_level *up = (*top)->up;
+	int r = up && !up->dir ? rm_reopen(up, dirfd((*top)->dir)) : 0;
+
+	if (r < 0)
+		return r;
+	if (unlinkat(up ? dirfd(up->dir) : root_dirfd, up ? (*top)->name : root_name,
+		     AT_REMOVEDIR) < 0 &&
+	    errno != ENOENT)
+		return -errno;
+	*top = rm_free(*top);
+	return 0;
 }
 
 /* Remove one entry, or open it as the next level.  An entry that is gone is fine. */
@@ -205,29 +265,18 @@ static int rm_drain(struct rm_level *top, int root_dirfd, const char *root_name)
 
 	while (top && r == 0) {
 		struct dirent *e;
-		int fd = dirfd(top->dir), parent;
-		const char *name;
 
 		errno = 0;
 		e = readdir(top->dir);
-		if (!e && errno) {
+		if (!e && errno)
 			r = -errno;
-			break;
-		}
-		if (e) {
-			if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-				r = rm_entry(&top, fd, e->d_name);
-			continue;
-		}
-		parent = top->up ? dirfd(top->up->dir) : root_dirfd;
-		name = top->up ? top->name : root_name;
-		if (unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-			r = -errno;
-		else
-			top = rm_pop(top);
+		else if (!e)
+			r = rm_pop(&top, root_dirfd, root_name);
+		else if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			r = rm_entry(&top, dirfd(top->dir), e->d_name);
 	}
 	while (top)
-		top = rm_pop(top);
+		top = rm_free(top);
 	return r;
 }
 

@@ -10,6 +10,15 @@
 
 extern char **environ;
 
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 34)
+#define HAVE_CLOSEFROM_NP 1
+#endif
+#endif
+#ifndef HAVE_CLOSEFROM_NP
+#define HAVE_CLOSEFROM_NP 0
+#endif
+
 /* Descriptors are first moved above every target, so that no dup2 hits one still needed. */
 #define SPAWN_FD_FLOOR 64
 
@@ -56,6 +65,32 @@ static int lift_all(const struct abx_spawn *s, struct lifted *l)
 	return r;
 }
 
+static bool is_target(const struct abx_spawn *s, int fd)
+{
+	for (unsigned int i = 0; i < s->n_extra; i++)
+		if (s->extra[i].to == fd)
+			return true;
+	return false;
+}
+
+/* What we were started with may lack close-on-exec; it is not for our children either. */
+static int close_others(posix_spawn_file_actions_t *fa, const struct abx_spawn *s)
+{
+	int highest = 2, r = 0;
+
+	for (unsigned int i = 0; i < s->n_extra; i++)
+		if (s->extra[i].to > highest)
+			highest = s->extra[i].to;
+	for (int fd = 3; fd < highest && r == 0; fd++)
+		if (!is_target(s, fd))
+			r = posix_spawn_file_actions_addclose(fa, fd);
+#if HAVE_CLOSEFROM_NP
+	if (r == 0)
+		r = posix_spawn_file_actions_addclosefrom_np(fa, highest + 1);
+#endif
+	return r;
+}
+
 static int fill_actions(posix_spawn_file_actions_t *fa, const struct abx_spawn *s,
 			const struct lifted *l)
 {
@@ -67,6 +102,8 @@ static int fill_actions(posix_spawn_file_actions_t *fa, const struct abx_spawn *
 		r = add_fd(fa, l->std[2], 2, O_WRONLY);
 	for (unsigned int i = 0; i < s->n_extra && r == 0; i++)
 		r = posix_spawn_file_actions_adddup2(fa, l->extra[i], s->extra[i].to);
+	if (r == 0)
+		r = close_others(fa, s);
 	if (r == 0 && s->cwd)
 		r = posix_spawn_file_actions_addchdir_np(fa, s->cwd);
 	return r;
@@ -114,8 +151,8 @@ int abx_spawn_start(const struct abx_spawn *s, pid_t *ret_pid)
 	if (r == 0)
 		r = fill_attr(&attr, s);
 	if (r == 0)
-		r = posix_spawnp(&pid, s->argv[0], &fa, &attr, (char *const *)s->argv,
-				 s->envp ? (char *const *)s->envp : environ);
+		r = posix_spawnp(&pid, s->argv[0], &fa, &attr, (char *const *)(const void *)s->argv,
+				 s->envp ? (char *const *)(const void *)s->envp : environ);
 	lifted_close(&l);
 	(void)posix_spawnattr_destroy(&attr);
 	(void)posix_spawn_file_actions_destroy(&fa);
@@ -184,8 +221,8 @@ static int pump_run(struct pump *p)
 	int r = 0;
 
 	while (r == 0 && (p->in >= 0 || p->out >= 0 || p->err >= 0)) {
-		struct pollfd fds[3] = {{p->in, POLLOUT, 0}, {p->out, POLLIN, 0},
-					{p->err, POLLIN, 0}};
+		struct pollfd fds[3] = {
+			{p->in, POLLOUT, 0}, {p->out, POLLIN, 0}, {p->err, POLLIN, 0}};
 
 		if (poll(fds, 3, -1) < 0) {
 			if (errno != EINTR)
