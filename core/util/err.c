@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/util/redact.h"
+
 static const struct {
 	int code, exit_code;
 	const char *name;
@@ -34,8 +36,22 @@ static const struct {
 	{ABX_EDENIED, 10, "denied"},
 };
 
-static int err_vset(struct abx_err *err, int code, const char *fmt, va_list ap)
-	ABX_PRINTF(3, 0);
+static void format(char *text, size_t size, const char *fmt, va_list ap) ABX_PRINTF(3, 0);
+
+/* Redacted whole, then cut: the first half of a secret would not be recognised later. */
+static void format(char *text, size_t size, const char *fmt, va_list ap)
+{
+	char *whole = NULL;
+
+	if (vasprintf(&whole, fmt, ap) < 0)
+		whole = NULL;
+	if (whole)
+		abx_redact(whole);
+	(void)snprintf(text, size, "%s", whole ? whole : "out of memory");
+	free(whole);
+}
+
+static int err_vset(struct abx_err *err, int code, const char *fmt, va_list ap) ABX_PRINTF(3, 0);
 
 static int err_vset(struct abx_err *err, int code, const char *fmt, va_list ap)
 {
@@ -44,7 +60,7 @@ static int err_vset(struct abx_err *err, int code, const char *fmt, va_list ap)
 	memset(err, 0, sizeof(*err));
 	err->retry_after_ms = -1;
 	err->code = code;
-	(void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	format(err->text, sizeof(err->text), fmt, ap);
 	return code;
 }
 
@@ -106,7 +122,7 @@ int abx_err_wrap(struct abx_err *err, const char *fmt, ...)
 		return ABX_EINTERNAL;
 	memcpy(old, err->text, sizeof(old));
 	va_start(ap, fmt);
-	(void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	format(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
 	len = strlen(err->text);
 	(void)snprintf(err->text + len, sizeof(err->text) - len, ": %s", old);
@@ -120,7 +136,7 @@ int abx_err_remedy(struct abx_err *err, const char *fmt, ...)
 	if (!err)
 		return ABX_EINTERNAL;
 	va_start(ap, fmt);
-	(void)vsnprintf(err->remedy, sizeof(err->remedy), fmt, ap);
+	format(err->remedy, sizeof(err->remedy), fmt, ap);
 	va_end(ap);
 	return err->code;
 }

@@ -10,8 +10,8 @@
  *		return abx_err_wrap(err, "status");
  *
  * Functions that can fail return 0 or a negative code, take `struct abx_err *err` last, and
- * leave it alone on success.  err may be NULL when the caller does not care.  The command
- * prints the error once: what: which object: why (what to do).
+ * leave it alone on success.  err may be NULL when the caller does not care.  Texts are
+ * redacted.  The command prints the error once: what: which object: why (what to do).
  *
  * Codes are the ABI's ABX_E* plus those below, which never cross the plugin border.
  */

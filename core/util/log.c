@@ -46,12 +46,16 @@ static void emit(const char *prefix, const char *fmt, va_list ap) ABX_PRINTF(2, 
 
 static void emit(const char *prefix, const char *fmt, va_list ap)
 {
-	char text[2048];
+	char *text = NULL;
 	int saved = errno;
 
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	abx_redact(text);
-	(void)fprintf(stderr, "agentbox: %s%s\n", prefix, text);
+	/* Redacted whole, then cut: the first half of a secret would not be recognised. */
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	if (text)
+		abx_redact(text);
+	(void)fprintf(stderr, "agentbox: %s%.2000s\n", prefix, text ? text : "out of memory");
+	free(text);
 	errno = saved;
 }
 

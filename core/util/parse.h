@@ -19,8 +19,8 @@ int abx_parse_size_bytes(const char *text, uint64_t *ret_bytes, struct abx_err *
 /* true/false, yes/no, on/off, 1/0 */
 int abx_parse_bool(const char *text, bool *ret, struct abx_err *err);
 
-/* A box name: [a-z0-9][a-z0-9-]{0,62}, not only digits (those are indices), no "--" clash
- * with options.  The same rule for provider names without the digit rule. */
+/* A box name: 1 to 63 of a-z, 0-9 and -, neither beginning nor ending with -, not only digits
+ * (those are indices); ABX_EUSAGE.  A provider name: [a-z][a-z0-9-]{0,30}. */
 int abx_check_box_name(const char *name, struct abx_err *err);
 bool abx_is_provider_name(const char *name);
 

@@ -20,13 +20,20 @@ static void add_once(const char *value)
 		if (strcmp(secrets.items[i], value) == 0)
 			return;
 	abx_strv_add(&secrets, value);
+	/* Longest first: a short secret inside a long one must not leave the rest of it. */
+	for (size_t i = secrets.len - 1;
+	     i > 0 && strlen(secrets.items[i - 1]) < strlen(secrets.items[i]); i--) {
+		char *shorter = secrets.items[i - 1];
+
+		secrets.items[i - 1] = secrets.items[i];
+		secrets.items[i] = shorter;
+	}
 }
 
-static void add_percent_encoded(const char *value)
+static void add_percent_encoded(const char *value, const char hex[16])
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				    "0123456789-._~";
-	static const char hex[] = "0123456789ABCDEF";
 	char *text = abx_xcalloc(strlen(value) * 3 + 1, 1), *at = text;
 
 	for (const char *s = value; *s; s++) {
@@ -71,7 +78,8 @@ void abx_redact_add(const char *secret)
 		return;
 	(void)pthread_mutex_lock(&lock);
 	add_once(secret);
-	add_percent_encoded(secret);
+	add_percent_encoded(secret, "0123456789ABCDEF");
+	add_percent_encoded(secret, "0123456789abcdef");
 	for (size_t skip = 0; skip < 3; skip++)
 		add_base64_at(secret, skip);
 	(void)pthread_mutex_unlock(&lock);
