@@ -92,25 +92,30 @@ static void make_room(int dirfd, const char *base, const char *const *companions
 	}
 }
 
-/* A name that is free: two damages in one second are two copies. */
-static char *choose_copy(int dirfd, const char *base)
+/* Milliseconds, so that several damages in one second still sort by age. */
+static void time_stamp(char *text, size_t size)
 {
-	char time_text[ABX_TIME_TEXT_BYTES], compact[ABX_TIME_TEXT_BYTES];
+	char rfc[ABX_TIME_TEXT_BYTES];
+	int64_t now = abx_wall_ms();
 	size_t len = 0;
 
-	abx_time_text(abx_wall_ms(), time_text);
-	for (const char *at = time_text; *at; at++)
+	abx_time_text(now, rfc);
+	for (const char *at = rfc; *at && *at != 'Z' && len + 8 < size; at++)
 		if (*at != '-' && *at != ':')
-			compact[len++] = *at;
-	compact[len] = '\0';
-	for (unsigned int n = 0;; n++) {
-		char *copy = abx_xasprintf("%s.damaged-%s", base, compact);
-		struct stat st;
+			text[len++] = *at;
+	(void)snprintf(text + len, size - len, ".%03dZ", (int)(now % 1000));
+}
 
-		if (n) {
-			free(copy);
-			copy = abx_xasprintf("%s.damaged-%s.%u", base, compact, n);
-		}
+static char *choose_copy(int dirfd, const char *base)
+{
+	char stamp[ABX_TIME_TEXT_BYTES];
+	struct stat st;
+
+	time_stamp(stamp, sizeof(stamp));
+	for (unsigned int n = 0;; n++) {
+		char *copy = n ? abx_xasprintf("%s.damaged-%s.%u", base, stamp, n)
+			       : abx_xasprintf("%s.damaged-%s", base, stamp);
+
 		if (fstatat(dirfd, copy, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			return copy;
 		free(copy);

@@ -99,6 +99,9 @@ static void replace_value(struct edit *e, const struct abx_yaml_item *item)
 	splice_head(e, from);
 	if (from > 0 && e->text[from - 1] == ':')
 		abx_buf_addc(e->out, ' ');
+	/* A list may stand as far left as its key, a text may not. */
+	if (from + 1 < to && e->text[from] == '-' && strchr(" \r\n", e->text[from + 1]))
+		abx_buf_adds(e->out, "  ");
 	add_scalar(e->out, e->value);
 	/* A block text ends with its last line. */
 	if (to > from && e->text[to - 1] == '\n')

@@ -15,7 +15,6 @@ extern const size_t abx_config_n_builtin;
 
 /* Is `value` of the key's type?  ABX_EINVAL with a text that names neither key nor file; a
  * secret value is not in it. */
-int abx_config_check_type(const struct abx_config_key *key, const char *value,
-			  struct abx_err *err);
+int abx_config_check_type(const struct abx_config_key *key, const char *value, struct abx_err *err);
 
 #endif

@@ -44,8 +44,8 @@ struct abx_entry *abx_layer_find(const struct abx_layer *l, const char *key)
 	return NULL;
 }
 
-void abx_layer_set(struct abx_config *c, enum abx_layer_id id, const char *key, const char *value,
-		   unsigned int line)
+struct abx_entry *abx_layer_set(struct abx_config *c, enum abx_layer_id id, const char *key,
+				const char *value, unsigned int line)
 {
 	struct abx_layer *l = &c->layers[id];
 	struct abx_entry *e = abx_layer_find(l, key);
@@ -57,16 +57,21 @@ void abx_layer_set(struct abx_config *c, enum abx_layer_id id, const char *key, 
 	}
 	e->value = abx_config_keep(c, value);
 	e->line = line;
+	e->is_list = false;
+	return e;
 }
 
 static void take_items(struct abx_config *c, enum abx_layer_id id,
 		       const struct abx_yaml_items *items)
 {
 	c->layers[id].len = 0;
-	for (size_t i = 0; i < items->len; i++)
-		if (!items->items[i].is_null)
-			abx_layer_set(c, id, items->items[i].key, items->items[i].value,
-				      items->items[i].line);
+	for (size_t i = 0; i < items->len; i++) {
+		const struct abx_yaml_item *item = &items->items[i];
+
+		if (!item->is_null)
+			abx_layer_set(c, id, item->key, item->value, item->line)->is_list =
+				item->is_list;
+	}
 }
 
 /* 0 with an empty buffer when there is no such file. */
@@ -212,7 +217,7 @@ int abx_layer_store_secret(struct abx_config *c, const struct abx_config_key *ke
 		return r;
 	if (value)
 		abx_redact_add(value);
-	abx_layer_set(c, ABX_LAYER_SECRETS, key->name, value, 0);
+	(void)abx_layer_set(c, ABX_LAYER_SECRETS, key->name, value, 0);
 	return 0;
 }
 

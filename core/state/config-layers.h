@@ -25,6 +25,7 @@ enum abx_layer_id {
 struct abx_entry {
 	const char *key, *value; /* in the pool */
 	unsigned int line;
+	bool is_list; /* several values, joined by commas */
 };
 
 struct abx_layer {
@@ -53,8 +54,8 @@ bool abx_config_is_secret(const struct abx_config_key *key);
 const char *abx_config_keep(struct abx_config *c, const char *text);
 
 struct abx_entry *abx_layer_find(const struct abx_layer *l, const char *key);
-void abx_layer_set(struct abx_config *c, enum abx_layer_id id, const char *key, const char *value,
-		   unsigned int line);
+struct abx_entry *abx_layer_set(struct abx_config *c, enum abx_layer_id id, const char *key,
+				const char *value, unsigned int line);
 
 void abx_layers_set_paths(struct abx_config *c, const char *project_key, const char *workspace);
 /* Read every file; damaged ones of ours are set aside. */

@@ -193,6 +193,7 @@ static int read_value(struct reader *r, struct abx_yaml_item *item, unsigned int
 	case YAML_SEQUENCE_START_EVENT:
 		item->value_at = r->event.start_mark.index;
 		item->value_end = r->event.end_mark.index;
+		item->is_list = true;
 		code = read_list(r, &item->value, &item->value_end);
 		break;
 	case YAML_SCALAR_EVENT:
@@ -343,6 +344,11 @@ static int run(struct reader *r, const char *text, size_t len)
 	if (!yaml_parser_initialize(&r->parser))
 		return abx_err_set(r->err, ABX_ENOMEM, "%s: out of memory", r->name);
 	yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
+	/* libyaml would count a byte order mark as a column of the first line. */
+	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+		text += 3;
+		len -= 3;
+	}
 	yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, len);
 	code = read_document(r);
 	if (r->have_event)

@@ -25,7 +25,7 @@
 struct abx_yaml_item {
 	char *key;
 	char *value; /* NULL: null, or nothing that fits in a text */
-	bool is_null;
+	bool is_null, is_list;
 	bool in_flow;	   /* inside { } */
 	unsigned int line; /* from 1 */
 	/* Of the key, of the value and its end: characters from the start, without a byte

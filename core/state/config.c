@@ -60,7 +60,7 @@ static int check_entry(const struct abx_config *c, const struct abx_config_key *
 	/* On the command line a provider may be a file, and only there. */
 	if (id == ABX_LAYER_FLAG && strcmp(key->name, "box.provider") == 0 && e->value[0] == '/')
 		return 0;
-	if (!e->value)
+	if (!e->value || (e->is_list && key->type != ABX_OPT_LIST))
 		(void)abx_err_set(&why, ABX_EINVAL, "not a single value");
 	else if (abx_config_check_type(key, e->value, &why) == 0)
 		return 0;
@@ -104,11 +104,11 @@ static void read_env(struct abx_config *c, const struct abx_config_key *key)
 
 	/* An empty one is how a variable is taken back in a shell. */
 	if (value && *value)
-		abx_layer_set(c, ABX_LAYER_ENV, key->name, value, 0);
+		(void)abx_layer_set(c, ABX_LAYER_ENV, key->name, value, 0);
 	if (abx_config_is_secret(key) && key->env) {
 		value = abx_env_get(&c->secrets, key->env);
 		if (value)
-			abx_layer_set(c, ABX_LAYER_SECRETS, key->name, value, 0);
+			(void)abx_layer_set(c, ABX_LAYER_SECRETS, key->name, value, 0);
 	}
 }
 
@@ -130,16 +130,14 @@ static void declare(struct abx_config *c, const struct abx_config_key *key)
 
 static void warn_once(struct abx_config *c, enum abx_layer_id id, const struct abx_entry *e)
 {
-	abx_autofree char *what = abx_xasprintf("%s: line %u: unknown key '%s' is ignored",
-						c->layers[id].path, e->line, e->key);
-	char shown[1024];
+	char shown[128];
 
 	for (size_t i = 0; i < c->warned.len; i++)
 		if (strcmp(c->warned.items[i], e->key) == 0)
 			return;
 	abx_strv_add(&c->warned, e->key);
-	abx_quote_text(what, shown, sizeof(shown));
-	abx_warn("%s", shown);
+	abx_quote_text(e->key, shown, sizeof(shown));
+	abx_warn("%s: line %u: unknown key '%s' is ignored", c->layers[id].path, e->line, shown);
 }
 
 /* section NULL: keys that cannot belong to any provider. */
@@ -271,7 +269,7 @@ int abx_config_set_flag(struct abx_config *c, const char *key, const char *value
 		return r;
 	if (abx_config_is_secret(k))
 		abx_redact_add(value);
-	abx_layer_set(c, ABX_LAYER_FLAG, key, value, 0);
+	(void)abx_layer_set(c, ABX_LAYER_FLAG, key, value, 0);
 	return 0;
 }
 

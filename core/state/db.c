@@ -32,14 +32,17 @@ int abx_db_fail(struct abx_db *db, int sqlite_code, struct abx_err *err)
 				  db->path, DB_BUSY_MS / 1000);
 		return ABX_ETIMEDOUT;
 	case SQLITE_FULL:
-		os = ENOSPC;
-		/* fall through */
 	case SQLITE_IOERR:
+		if ((sqlite_code & 0xff) == SQLITE_FULL)
+			os = ENOSPC;
 		code = ABX_EIO;
 		(void)abx_err_set(err, code, "database '%s': %s", db->path,
 				  os ? strerror(os) : why);
+		/* SQLite does not always keep what the system said. */
 		if (os == ENOSPC || os == EDQUOT || os == EFBIG)
 			(void)abx_err_remedy(err, "free some space there");
+		else
+			(void)abx_err_remedy(err, "free some space there, or check the disk");
 		return code;
 	case SQLITE_CANTOPEN:
 	case SQLITE_READONLY:
