@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "abxsdk/fs.h"
+#include "providers/local/print.h"
 
 /* Part of the fingerprint: raise it when the contents are made differently. */
 #define SKELETON_FORMAT 1
@@ -34,45 +35,6 @@ static const char *const not_copied[] = {
 	"mtab",	     "fstab",	"crypttab", "sudoers", "machine-id", "agentbox", "resolv.conf",
 	".pwd.lock",
 };
-
-struct print {
-	uint64_t a, b;
-};
-
-static uint64_t mix(uint64_t h, const void *data, size_t len, uint64_t k)
-{
-	const unsigned char *p = data;
-
-	while (len) {
-		uint64_t x = 0;
-		size_t n = len < 8 ? len : 8;
-
-		memcpy(&x, p, n);
-		h = (h ^ x ^ n) * k;
-		h ^= h >> 31;
-		p += n;
-		len -= n;
-	}
-	return h;
-}
-
-/* Entries are added up, so that the order of a directory does not matter. */
-static struct print print_add(struct print *sum, struct print seed, const char *name,
-			      const struct stat *st)
-{
-	const int64_t facts[] = {(int64_t)st->st_mode, st->st_size, st->st_mtim.tv_sec,
-				 st->st_mtim.tv_nsec};
-	struct print e = {
-		.a = mix(mix(seed.a, name, strlen(name), UINT64_C(0x9e3779b97f4a7c15)), facts,
-			 sizeof(facts), UINT64_C(0xbf58476d1ce4e5b9)),
-		.b = mix(mix(seed.b, name, strlen(name), UINT64_C(0xd6e8feb86659fd93)), facts,
-			 sizeof(facts), UINT64_C(0x94d049bb133111eb)),
-	};
-
-	sum->a += e.a;
-	sum->b += e.b;
-	return e;
-}
 
 static bool is_dot(const char *name)
 {
@@ -97,47 +59,23 @@ static DIR *open_directory(int dirfd, const char *name)
 	return d;
 }
 
-static void print_tree(struct print *sum, struct print seed, int dirfd_, const char *name,
-		       int depth)
+static void print_host(char name[LOCAL_PRINT_TEXT])
 {
-	DIR *d = open_directory(dirfd_, name);
-	struct dirent *e;
-	struct stat st;
-
-	if (!d)
-		return;
-	while ((e = readdir(d))) {
-		struct print own;
-
-		if (is_dot(e->d_name) ||
-		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			continue;
-		own = print_add(sum, seed, e->d_name, &st);
-		if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
-			print_tree(sum, own, dirfd(d), e->d_name, depth + 1);
-	}
-	(void)closedir(d);
-}
-
-static void print_host(char name[33])
-{
-	struct print sum = {SKELETON_FORMAT, geteuid()};
 	static const char *const also[] = {"/bin", "/lib", "/lib64", "/usr", "/opt", "/usr/local",
 					   "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman"};
-	struct print seed = {1, 2};
+	struct local_print p = {SKELETON_FORMAT, geteuid()};
 	struct stat st;
 
-	print_tree(&sum, seed, AT_FDCWD, "/etc", 0);
+	local_print_tree(&p, AT_FDCWD, "/etc");
 	for (size_t i = 0; i < sizeof(also) / sizeof(also[0]); i++)
 		if (lstat(also[i], &st) == 0) {
 			/* Only that it is there, and what it is. */
 			st.st_size = 0;
 			if (strcmp(also[i], "/usr/local") != 0)
 				st.st_mtim = (struct timespec){0, 0};
-			(void)print_add(&sum, seed, also[i], &st);
+			local_print_add(&p, also[i], &st);
 		}
-	(void)snprintf(name, 33, "%016llx%016llx", (unsigned long long)sum.a,
-		       (unsigned long long)sum.b);
+	local_print_text(&p, name);
 }
 
 /* Whoever may not read it gets no copy; that is no failure. */

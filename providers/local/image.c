@@ -1,17 +1,261 @@
 /* SPDX-License-Identifier: MIT */
-/* Root file systems of boxes: unpacked once, shared by all boxes that use them. */
+/*
+ * Root file systems of boxes: a directory or a tar file of this machine, unpacked once into
+ * images/<key>/ by box root, and shared by all boxes that use it as their lower layer.
+ *
+ * The key is a fingerprint of the source.  images/<key>.lock is held shared while a box is
+ * made from the image, and exclusively while the image is made or removed.
+ */
 #include "providers/local/local.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
-int local_image_dir(const struct abx_session *s, const char *key)
+#include "abxsdk/fs.h"
+#include "providers/local/print.h"
+
+#define LOCK_POLL_MS 20
+
+struct source {
+	const char *path;
+	int fd;
+	bool is_dir;
+};
+
+static int32_t open_source(struct abx_call *call, const char *path, struct source *ret)
 {
-	(void)s; (void)key;
-	return -ENOENT;
+	struct stat st;
+	int fd;
+
+	if (path[0] != '/')
+		return local_fail(call, ABX_EINVAL, NULL, "image: %s: not an absolute path", path);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		int err = errno;
+
+		abx_cleanup_close(&fd);
+		/* Not "not found", which would be about a box. */
+		return local_fail(call, err == EACCES ? ABX_EPERM : ABX_EINVAL, NULL,
+				  "image: %s: %s", path, strerror(err));
+	}
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) {
+		(void)close(fd);
+		return local_fail(call, ABX_EINVAL, NULL,
+				  "image: %s: neither a directory nor a tar file", path);
+	}
+	*ret = (struct source){path, fd, S_ISDIR(st.st_mode)};
+	return ABX_OK;
 }
-int32_t local_image_open(struct abx_session *s, struct abx_call *call, const char *image,
-			 char ret_key[LOCAL_ID_MAX])
+
+static void make_key(const struct abx_session *s, const struct source *src, char *key)
 {
-	(void)s; (void)ret_key;
-	return local_fail(call, ABX_ENOTSUP, NULL, "image %s: not supported", image);
+	struct local_print p = {s->uid_base, s->gid_base};
+	struct stat st;
+	char id[64];
+
+	if (fstat(src->fd, &st) == 0) {
+		(void)snprintf(id, sizeof(id), "%llx:%llx", (unsigned long long)st.st_dev,
+			       (unsigned long long)st.st_ino);
+		local_print_add(&p, id, &st);
+	}
+	/* What is deep inside a directory may change without a trace at its top. */
+	if (src->is_dir)
+		local_print_tree(&p, src->fd, ".");
+	local_print_text(&p, key);
+}
+
+/* How the two ends of an unpacking ended: the reason of the writer comes first, for the
+ * other one only sees its stream end. */
+static int32_t collect(struct abx_call *call, struct local_helper *pack,
+		       struct local_helper *unpack)
+{
+	struct lb_msg m;
+	int32_t r = ABX_OK;
+
+	if (pack->pid > 0) {
+		r = local_helper_next(call, pack, &m);
+		if (r == ABX_OK)
+			local_helper_wait(pack);
+	}
+	if (r == ABX_OK) {
+		r = local_helper_next(call, unpack, &m);
+		if (r == ABX_OK)
+			local_helper_wait(unpack);
+	}
+	local_helper_kill(pack);
+	local_helper_kill(unpack);
+	return r;
+}
+
+static int32_t unpack_into(struct abx_session *s, struct abx_call *call, const struct source *src,
+			   int dir_fd)
+{
+	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_UNPACK};
+	struct local_helper pack = LOCAL_HELPER_INIT, unpack = LOCAL_HELPER_INIT;
+	int p[2] = {-1, -1};
+	int32_t r = ABX_OK;
+
+	a.program = s->tar_helper;
+	a.path = src->path;
+	a.req.size_bytes = -1;
+	a.fd_box = dir_fd;
+	a.fd_in = src->fd;
+	if (src->is_dir) {
+		struct local_helper_args b = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_PACK};
+
+		if (pipe2(p, O_CLOEXEC) < 0)
+			return local_fail_errno(call, errno, "image: pipe");
+		b.program = s->tar_helper;
+		b.path = src->path;
+		b.fd_box = src->fd;
+		b.fd_out = p[1];
+		a.fd_in = p[0];
+		r = local_helper_start(s, call, &b, &pack);
+	}
+	if (r == ABX_OK)
+		r = local_helper_start(s, call, &a, &unpack);
+	abx_cleanup_close(&p[0]);
+	abx_cleanup_close(&p[1]);
+	if (r == ABX_OK)
+		return collect(call, &pack, &unpack);
+	local_helper_kill(&pack);
+	return r;
+}
+
+static bool is_used(const struct abx_session *s, const char *key)
+{
+	int fd = openat(s->boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	bool used = false;
+
+	if (!d) {
+		abx_cleanup_close(&fd);
+		return true;
+	}
+	while (!used && (e = readdir(d))) {
+		struct local_box b = LOCAL_BOX_INIT;
+		int r;
+
+		if (!local_id_valid(e->d_name))
+			continue;
+		r = local_box_open(s, e->d_name, &b);
+		/* A record that cannot be read may name any image. */
+		used = r == 0 ? b.image && strcmp(b.image, key) == 0 : r != -ENOENT;
+		local_box_release(&b);
+	}
+	(void)closedir(d);
+	return used;
+}
+
+static int open_lock(const struct abx_session *s, const char *key)
+{
+	char name[LOCAL_PRINT_TEXT + 8];
+
+	(void)snprintf(name, sizeof(name), "%s.lock", key);
+	return openat(s->images_fd, name, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* Images that no box uses and nobody is about to use; also what dead unpackers left. */
+static void remove_unused(const struct abx_session *s, struct abx_call *call, const char *keep)
+{
+	int fd = openat(s->images_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!d)
+		abx_cleanup_close(&fd);
+	while (d && (e = readdir(d))) {
+		bool half_made = strncmp(e->d_name, "new-", 4) == 0;
+		const char *key = half_made ? e->d_name + 4 : e->d_name;
+		int lock;
+
+		if (strlen(key) != LOCAL_PRINT_TEXT - 1 || strcmp(key, keep) == 0)
+			continue;
+		lock = open_lock(s, key);
+		if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0 &&
+		    (half_made || !is_used(s, key)))
+			(void)local_remove_tree(s, call, s->images_fd, e->d_name, "root");
+		abx_cleanup_close(&lock);
+	}
+	if (d)
+		(void)closedir(d);
+}
+
+/* The image's lock is held exclusively. */
+static int32_t make_image(struct abx_session *s, struct abx_call *call, const struct source *src,
+			  const char *key)
+{
+	abx_autoclose int dir_fd = -1;
+	char tmp[LOCAL_PRINT_TEXT + 8];
+	int32_t r;
+	int e;
+
+	(void)snprintf(tmp, sizeof(tmp), "new-%s", key);
+	r = local_remove_tree(s, call, s->images_fd, tmp, "root");
+	if (r != ABX_OK)
+		return r;
+	e = local_make_box_dir(s, s->images_fd, tmp);
+	if (e < 0)
+		return local_fail_errno(call, -e, "image: state directory");
+	dir_fd = openat(s->images_fd, tmp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir_fd < 0)
+		return local_fail_errno(call, errno, "image: state directory");
+	r = unpack_into(s, call, src, dir_fd);
+	if (r == ABX_OK && renameat(s->images_fd, tmp, s->images_fd, key) < 0)
+		r = local_fail_errno(call, errno, "image: state directory");
+	if (r != ABX_OK)
+		(void)local_remove_tree(s, call, s->images_fd, tmp, "root");
+	else
+		remove_unused(s, call, key);
+	return r;
+}
+
+static int32_t lock_wait(struct abx_call *call, int fd, int how)
+{
+	while (flock(fd, how | LOCK_NB) < 0) {
+		int32_t r;
+
+		if (errno != EWOULDBLOCK)
+			return local_fail_errno(call, errno, "image: lock");
+		r = local_host->wait_ms(call, LOCK_POLL_MS);
+		if (r == ABX_ECANCELED)
+			return local_canceled(call);
+		if (r != ABX_OK)
+			return local_timed_out(call);
+	}
+	return ABX_OK;
+}
+
+int32_t local_image_open(struct abx_session *s, struct abx_call *call, const char *image,
+			 char ret_key[LOCAL_ID_MAX], int *ret_lock)
+{
+	abx_autoclose int lock = -1;
+	struct source src = {.fd = -1};
+	int32_t r = open_source(call, image, &src);
+
+	if (r != ABX_OK)
+		return r;
+	make_key(s, &src, ret_key);
+	lock = open_lock(s, ret_key);
+	if (lock < 0)
+		r = local_fail_errno(call, errno, "image: lock");
+	while (r == ABX_OK) {
+		r = lock_wait(call, lock, LOCK_SH);
+		if (r != ABX_OK || faccessat(s->images_fd, ret_key, F_OK, 0) == 0)
+			break;
+		/* Changing the kind of a lock lets go of it in between: look again. */
+		r = lock_wait(call, lock, LOCK_EX);
+		if (r == ABX_OK && faccessat(s->images_fd, ret_key, F_OK, 0) < 0)
+			r = make_image(s, call, &src, ret_key);
+	}
+	(void)close(src.fd);
+	if (r == ABX_OK)
+		*ret_lock = abx_steal_fd(&lock);
+	return r;
 }

@@ -294,7 +294,7 @@ int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct
 		if (renameat(s->boxes_fd, sb->id, s->tmp_fd, sb->id) < 0)
 			r = local_fail_errno(call, errno, "box %s: remove", sb->id);
 		else
-			r = local_remove_tree(s, call, s->tmp_fd, sb->id);
+			r = local_remove_tree(s, call, s->tmp_fd, sb->id, "layers");
 	}
 	abx_cleanup_close(&live);
 	local_run_release(&run);

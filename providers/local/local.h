@@ -99,9 +99,9 @@ uint32_t local_run_state(const struct local_run *run);
 int32_t local_box_emit(const struct abx_session *s, struct abx_call *call,
 		       const struct local_box *b, const struct local_run *run, uint32_t state);
 bool local_labels_match(const struct local_box *b, const struct abx_list_req *req);
-/* Remove a directory with layers in it; from where it is, nothing finds it any more. */
+/* Remove a directory of ours in which `inner` belongs to ids of the box. */
 int32_t local_remove_tree(const struct abx_session *s, struct abx_call *call, int parent_fd,
-			  const char *name);
+			  const char *name, const char *inner);
 /* Remove what dead processes left half-made. */
 int32_t local_sweep(const struct abx_session *s, struct abx_call *call);
 
@@ -154,11 +154,10 @@ int32_t local_start_locked(struct abx_session *s, struct abx_call *call,
 /* provision.c: make a box for a moment; READY or FAIL in *ret. */
 int32_t local_probe(struct abx_session *s, struct abx_call *call, struct lb_msg *ret);
 
-/* image.c: unpack `image` unless that was done before; a descriptor of its root, and of a
- * lock that keeps it. */
+/* image.c: unpack `image` unless that was done before.  Nobody removes it while *ret_lock is
+ * open, or while a box's record names its key. */
 int32_t local_image_open(struct abx_session *s, struct abx_call *call, const char *image,
-			 char ret_key[LOCAL_ID_MAX]);
-int local_image_dir(const struct abx_session *s, const char *key);
+			 char ret_key[LOCAL_ID_MAX], int *ret_lock);
 
 /* Operations. */
 int32_t local_provision(struct abx_session *, struct abx_call *, const struct abx_provision *);

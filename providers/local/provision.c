@@ -239,6 +239,7 @@ int32_t local_provision(struct abx_session *s, struct abx_call *call,
 	char id[LOCAL_ID_MAX + 1], key[LOCAL_ID_MAX] = "";
 	const char *image;
 	bool is_new = false;
+	int image_lock = -1;
 	int32_t r;
 
 	copy_request(&p, req);
@@ -249,9 +250,10 @@ int32_t local_provision(struct abx_session *s, struct abx_call *call,
 		r = local_sweep(s, call);
 	image = wanted_image(s, &p);
 	if (r == ABX_OK && image)
-		r = local_image_open(s, call, image, key);
+		r = local_image_open(s, call, image, key, &image_lock);
 	if (r == ABX_OK)
 		r = make_or_adopt(s, call, id, key, &p, &b, &is_new);
+	abx_cleanup_close(&image_lock);
 	if (r == ABX_OK)
 		r = local_box_emit(s, call, &b, NULL, ABX_STATE_STARTING);
 	if (r == ABX_OK)
@@ -296,7 +298,7 @@ int32_t local_probe(struct abx_session *s, struct abx_call *call, struct lb_msg 
 	local_helper_kill(&h);
 	abx_cleanup_close(&a.fd_live);
 	if (b.dir_fd >= 0)
-		(void)local_remove_tree(s, call, s->tmp_fd, tmp);
+		(void)local_remove_tree(s, call, s->tmp_fd, tmp, "layers");
 	local_box_release(&b);
 	return r;
 }

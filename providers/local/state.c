@@ -323,16 +323,16 @@ bool local_labels_match(const struct local_box *b, const struct abx_list_req *re
 }
 
 /* What boxes have written belongs to ids that only a user namespace can remove. */
-static int32_t empty_layers(const struct abx_session *s, struct abx_call *call, int parent_fd,
-			    const char *name)
+static int32_t empty_inner(const struct abx_session *s, struct abx_call *call, int parent_fd,
+			   const char *name, const char *inner)
 {
 	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_REMOVE};
 	struct local_helper h = LOCAL_HELPER_INIT;
 	struct lb_msg m;
-	char path[NAME_MAX + 16];
+	char path[NAME_MAX + 32];
 	int32_t r;
 
-	(void)snprintf(path, sizeof(path), "%s/layers", name);
+	(void)snprintf(path, sizeof(path), "%s/%s", name, inner);
 	a.fd_box = openat(parent_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (a.fd_box < 0)
 		return errno == ENOENT ? ABX_OK : local_fail_errno(call, errno, "remove %s", name);
@@ -350,12 +350,12 @@ static int32_t empty_layers(const struct abx_session *s, struct abx_call *call, 
 }
 
 int32_t local_remove_tree(const struct abx_session *s, struct abx_call *call, int parent_fd,
-			  const char *name)
+			  const char *name, const char *inner)
 {
 	int r;
 
 	if (s->map == LB_MAP_SUBID) {
-		int32_t e = empty_layers(s, call, parent_fd, name);
+		int32_t e = empty_inner(s, call, parent_fd, name, inner);
 
 		if (e != ABX_OK)
 			return e;
@@ -385,7 +385,7 @@ int32_t local_sweep(const struct abx_session *s, struct abx_call *call)
 		/* Its maker holds a lock for as long as it lives.  What cannot be removed
 		 * now is no reason to refuse work; the next one tries again. */
 		if (flock(dead, LOCK_EX | LOCK_NB) == 0)
-			(void)local_remove_tree(s, call, s->tmp_fd, e->d_name);
+			(void)local_remove_tree(s, call, s->tmp_fd, e->d_name, "layers");
 		(void)close(dead);
 	}
 	(void)closedir(d);

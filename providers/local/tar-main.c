@@ -41,17 +41,44 @@ static int get(const struct box_req *rq)
 	if (S_ISDIR(st.st_mode)) {
 		if (chdir(copy) < 0)
 			box_fail_errno(errno, "get: %.512s", rq->path);
-		tar_pack(NULL, rq->path);
+		tar_pack(NULL, false, rq->path);
 	} else {
 		name = strrchr(copy, '/');
 		*name++ = '\0';
 		if (!*name || chdir(*copy ? copy : "/") < 0)
 			box_fail_errno(*name ? errno : EINVAL, "get: %.512s", rq->path);
-		tar_pack(name, rq->path);
+		tar_pack(name, false, rq->path);
 	}
 	box_send_kind(LB_MSG_DONE, 0);
 	free(copy);
 	return 0;
+}
+
+/* In a user namespace with the ids of boxes, and confined to the new image. */
+static int unpack_image(const struct box_req *rq)
+{
+	struct tar_unpack u = {
+		.size_bytes = -1,
+		.keep_owner = rq->h.map != LB_MAP_SINGLE,
+		.is_image = true,
+		.what = rq->path,
+	};
+
+	(void)umask(0);
+	if (fchdir(LB_FD_BOX) < 0 || mkdir("root", 0755) < 0 || chroot("root") < 0 || chdir("/") < 0)
+		box_fail_errno(errno, "image: state directory");
+	(void)close(LB_FD_BOX);
+	box_send_kind(LB_MSG_DONE, tar_unpack(&u));
+	return 0;
+}
+
+static _Noreturn void pack_image(const struct box_req *rq)
+{
+	if (fchdir(LB_FD_BOX) < 0)
+		box_fail_errno(errno, "image: %.512s", rq->path);
+	tar_pack(NULL, true, rq->path);
+	box_send_kind(LB_MSG_DONE, 0);
+	_exit(0);
 }
 
 int main(void)
@@ -69,6 +96,10 @@ int main(void)
 		box_serve(&rq, put);
 	case LB_OP_GET_TAR:
 		box_serve(&rq, get);
+	case LB_OP_UNPACK:
+		_exit(box_in_userns(&rq, unpack_image) == 0 ? 0 : 1);
+	case LB_OP_PACK:
+		pack_image(&rq);
 	default:
 		box_fail(ABX_EPROTO, "install plugin and helpers of one version",
 			 "helper: unknown request %u", rq.h.op);

@@ -37,13 +37,14 @@ static struct archive *open_out(const char *what)
 	return a;
 }
 
-static struct archive *open_in(const char *what, const char *only)
+static struct archive *open_in(const char *what, const char *only, bool is_image)
 {
 	struct archive *a = archive_read_disk_new();
+	int behavior = ARCHIVE_READDISK_NO_ACL | ARCHIVE_READDISK_NO_FFLAGS;
 
+	behavior |= is_image ? ARCHIVE_READDISK_NO_TRAVERSE_MOUNTS : ARCHIVE_READDISK_NO_XATTR;
 	if (!a || archive_read_disk_set_symlink_physical(a) < ARCHIVE_WARN ||
-	    archive_read_disk_set_behavior(a, ARCHIVE_READDISK_NO_ACL | ARCHIVE_READDISK_NO_XATTR |
-						      ARCHIVE_READDISK_NO_FFLAGS) < ARCHIVE_WARN ||
+	    archive_read_disk_set_behavior(a, behavior) < ARCHIVE_WARN ||
 	    archive_read_disk_open(a, only ? only : ".") < ARCHIVE_WARN)
 		fail_archive(a, what, NULL);
 	return a;
@@ -113,10 +114,10 @@ static void write_entry(struct archive *in, struct archive *out, struct archive_
 		fail_archive(out, what, archive_entry_pathname(e));
 }
 
-void tar_pack(const char *only, const char *what)
+void tar_pack(const char *only, bool is_image, const char *what)
 {
 	struct archive_entry_linkresolver *links = archive_entry_linkresolver_new();
-	struct archive *out = open_out(what), *in = open_in(what, only);
+	struct archive *out = open_out(what), *in = open_in(what, only, is_image);
 	int r;
 
 	if (!links)

@@ -6,6 +6,7 @@
 #include <archive_entry.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,7 +45,13 @@ static la_ssize_t read_source(struct archive *a, void *arg, const void **ret_dat
 	return n;
 }
 
-static _Noreturn void fail_archive(struct archive *a, const char *what, const char *name)
+static const char *verb(const struct tar_unpack *u)
+{
+	return u->is_image ? "image" : "put";
+}
+
+static _Noreturn void fail_archive(const struct tar_unpack *u, struct archive *a,
+				   const char *name)
 {
 	int err = archive_errno(a);
 	int code = err == EACCES || err == EPERM ? ABX_EPERM
@@ -52,7 +59,7 @@ static _Noreturn void fail_archive(struct archive *a, const char *what, const ch
 		   : err == EILSEQ || err == -1 ? ABX_EINVAL
 										    : ABX_EIO;
 
-	box_fail(code, NULL, "put: %.256s%s%.256s: %s", what, name ? ": " : "", name ? name : "",
+	box_fail(code, NULL, "%s: %.256s%s%.256s: %s", verb(u), u->what, name ? ": " : "", name ? name : "",
 		 archive_error_string(a) ? archive_error_string(a) : "damaged stream");
 }
 
@@ -70,24 +77,79 @@ static bool has_dotdot(const char *path)
 static void check_name(const struct tar_unpack *u, const char *name, const char *kind)
 {
 	if (!name || !*name)
-		box_fail(ABX_EINVAL, NULL, "put: %.256s: an entry without a %s", u->what, kind);
+		box_fail(ABX_EINVAL, NULL, "%s: %.256s: an entry without a %s", verb(u), u->what, kind);
 	if (name[0] == '/' || has_dotdot(name))
-		box_fail(ABX_EINVAL, NULL, "put: %.256s: %s leads outside: %.256s", u->what, kind,
+		box_fail(ABX_EINVAL, NULL, "%s: %.256s: %s leads outside: %.256s", verb(u), u->what, kind,
 			 name);
 }
 
-static void prepare_entry(const struct tar_unpack *u, struct archive_entry *e)
+/* "/./usr/bin" is "usr/bin" in an image; the root itself is ".". */
+static const char *image_name(const char *name)
 {
-	const char *name = archive_entry_pathname(e);
+	while (*name == '/' || (name[0] == '.' && name[1] == '/'))
+		name++;
+	return *name ? name : ".";
+}
+
+static void prepare_image_entry(struct archive_entry *e)
+{
+	const char *link = archive_entry_hardlink(e), *name = archive_entry_pathname(e);
+	char *copy = box_strdup(name ? image_name(name) : "");
+
+	archive_entry_set_pathname(e, copy);
+	free(copy);
+	if (link) {
+		copy = box_strdup(image_name(link));
+		archive_entry_set_hardlink(e, copy);
+		free(copy);
+	}
+}
+
+/* Of an image, capabilities are kept, and nothing that would speak to overlayfs. */
+static void filter_xattrs(struct archive_entry *e)
+{
+	static const char capability[] = "security.capability";
+	const char *name;
+	const void *value;
+	void *kept = NULL;
+	size_t len, kept_len = 0;
+
+	if (archive_entry_xattr_reset(e) == 0)
+		return;
+	while (archive_entry_xattr_next(e, &name, &value, &len) == ARCHIVE_OK)
+		if (name && strcmp(name, capability) == 0 && len <= 64) {
+			free(kept);
+			kept = box_alloc(len);
+			memcpy(kept, value, len);
+			kept_len = len;
+		}
+	archive_entry_xattr_clear(e);
+	if (kept)
+		archive_entry_xattr_add_entry(e, capability, kept, kept_len);
+	free(kept);
+}
+
+/* False: nothing to be made of it. */
+static bool prepare_entry(const struct tar_unpack *u, struct archive_entry *e)
+{
 	mode_t type = archive_entry_filetype(e);
 
-	check_name(u, name, "name");
-	if (archive_entry_hardlink(e))
+	if (u->is_image)
+		prepare_image_entry(e);
+	check_name(u, archive_entry_pathname(e), "name");
+	filter_xattrs(e);
+	if (archive_entry_hardlink(e)) {
 		check_name(u, archive_entry_hardlink(e), "hard link");
-	else if (type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK && type != AE_IFIFO)
-		box_fail(ABX_EINVAL, NULL, "put: %.256s: %.256s: a device or socket", u->what, name);
-	if (!u->keep_special)
+	} else if (type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK && type != AE_IFIFO) {
+		/* A box has a /dev of its own. */
+		if (u->is_image)
+			return false;
+		box_fail(ABX_EINVAL, NULL, "%s: %.256s: %.256s: a device or socket", verb(u), u->what,
+			 archive_entry_pathname(e));
+	}
+	if (!u->is_image)
 		archive_entry_set_perm(e, (mode_t)(archive_entry_perm(e) & ~(mode_t)SPECIAL_BITS));
+	return true;
 }
 
 static void copy_data(const struct tar_unpack *u, struct archive *in, struct archive *out,
@@ -102,9 +164,9 @@ static void copy_data(const struct tar_unpack *u, struct archive *in, struct arc
 		if (r == ARCHIVE_EOF)
 			return;
 		if (r < ARCHIVE_WARN)
-			fail_archive(in, u->what, name);
+			fail_archive(u, in, name);
 		if (archive_write_data_block(out, data, len, offset) < ARCHIVE_WARN)
-			fail_archive(out, u->what, name);
+			fail_archive(u, out, name);
 	}
 }
 
@@ -117,10 +179,10 @@ static struct archive *open_in(const struct tar_unpack *u, struct source *s)
 	    archive_read_support_filter_gzip(a) < ARCHIVE_WARN ||
 	    archive_read_support_filter_zstd(a) < ARCHIVE_WARN ||
 	    archive_read_support_filter_xz(a) < ARCHIVE_WARN)
-		box_fail(ABX_ENOMEM, NULL, "put: %.256s: libarchive: %s", u->what,
+		box_fail(ABX_ENOMEM, NULL, "%s: %.256s: libarchive: %s", verb(u), u->what,
 			 a ? archive_error_string(a) : "out of memory");
 	if (archive_read_open(a, s, NULL, read_source, NULL) != ARCHIVE_OK)
-		fail_archive(a, u->what, NULL);
+		fail_archive(u, a, NULL);
 	return a;
 }
 
@@ -128,16 +190,29 @@ static struct archive *open_out(const struct tar_unpack *u)
 {
 	struct archive *a = archive_write_disk_new();
 	int flags = ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_UNLINK |
-		    ARCHIVE_EXTRACT_SECURE_NODOTDOT | ARCHIVE_EXTRACT_SECURE_NOABSOLUTEPATHS |
-		    ARCHIVE_EXTRACT_SECURE_SYMLINKS;
+		    ARCHIVE_EXTRACT_SECURE_NODOTDOT | ARCHIVE_EXTRACT_SECURE_NOABSOLUTEPATHS;
 
 	if (u->keep_owner)
 		flags |= ARCHIVE_EXTRACT_OWNER;
-	if (u->keep_special)
-		flags |= ARCHIVE_EXTRACT_XATTR;
+	flags |= u->is_image ? ARCHIVE_EXTRACT_XATTR : ARCHIVE_EXTRACT_SECURE_SYMLINKS;
 	if (!a || archive_write_disk_set_options(a, flags) < ARCHIVE_WARN)
-		box_fail(ABX_ENOMEM, NULL, "put: %.256s: libarchive: out of memory", u->what);
+		box_fail(ABX_ENOMEM, NULL, "%s: %.256s: libarchive: out of memory", verb(u), u->what);
 	return a;
+}
+
+static void write_entry(const struct tar_unpack *u, struct archive *in, struct archive *out,
+			struct archive_entry *e)
+{
+	/* An owner or attribute that cannot be had here makes an image no worse. */
+	int worst = u->is_image ? ARCHIVE_WARN : ARCHIVE_OK;
+	const char *name = archive_entry_pathname(e);
+
+	if (archive_write_header(out, e) < worst)
+		fail_archive(u, out, name);
+	if (!archive_entry_size_is_set(e) || archive_entry_size(e) > 0)
+		copy_data(u, in, out, name);
+	if (archive_write_finish_entry(out) < worst)
+		fail_archive(u, out, name);
 }
 
 int64_t tar_unpack(const struct tar_unpack *u)
@@ -152,27 +227,19 @@ int64_t tar_unpack(const struct tar_unpack *u)
 	in = open_in(u, &s);
 	out = open_out(u);
 	while ((r = archive_read_next_header(in, &e)) != ARCHIVE_EOF) {
-		const char *name = archive_entry_pathname(e);
-
 		/* A name in a pax header that is not UTF-8 is kept as it is, with a warning. */
 		if (r < ARCHIVE_WARN || (r < ARCHIVE_OK && archive_errno(in) != EILSEQ))
-			fail_archive(in, u->what, name);
-		prepare_entry(u, e);
-		r = archive_write_header(out, e);
-		if (r < ARCHIVE_OK)
-			fail_archive(out, u->what, name);
-		if (!archive_entry_size_is_set(e) || archive_entry_size(e) > 0)
-			copy_data(u, in, out, name);
-		if (archive_write_finish_entry(out) < ARCHIVE_OK)
-			fail_archive(out, u->what, name);
+			fail_archive(u, in, archive_entry_pathname(e));
+		if (prepare_entry(u, e))
+			write_entry(u, in, out, e);
 	}
 	/* Padding after the end: whoever writes it must not meet a closed pipe. */
 	while (read_source(in, &s, &rest) > 0)
 		;
-	if (archive_write_close(out) != ARCHIVE_OK)
-		fail_archive(out, u->what, NULL);
+	if (archive_write_close(out) < (u->is_image ? ARCHIVE_WARN : ARCHIVE_OK))
+		fail_archive(u, out, NULL);
 	if (u->size_bytes >= 0 && s.left > 0)
-		box_fail(ABX_EIO, NULL, "put: %.256s: the stream ended %lld bytes early", u->what,
+		box_fail(ABX_EIO, NULL, "%s: %.256s: the stream ended %lld bytes early", verb(u), u->what,
 			 (long long)s.left);
 	return s.done;
 }

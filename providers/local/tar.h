@@ -14,14 +14,15 @@
 struct tar_unpack {
 	int64_t size_bytes; /* of the stream; -1: to its end */
 	bool keep_owner;    /* numeric ids of the stream instead of the caller's own */
-	bool keep_special;  /* setuid and setgid bits too */
-	const char *what;   /* for messages */
+	bool is_image;	    /* a whole root, and this process is confined to it: setuid bits and
+			     * capabilities too, absolute names, links on the way */
+	const char *what; /* for messages */
 };
 /* Returns the bytes of the stream. */
 int64_t tar_unpack(const struct tar_unpack *u);
 
-/* Pack what is in the current directory, or the one file `only`; ids as they are, minus
- * `id_base` when keep_owner. */
-void tar_pack(const char *only, const char *what);
+/* Pack what is in the current directory, or the one file `only`.  An image keeps extended
+ * attributes, and leaves out what is mounted on it. */
+void tar_pack(const char *only, bool is_image, const char *what);
 
 #endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* The fingerprint of a directory tree. */
+#include "providers/local/print.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEPTH_MAX 64
+
+static uint64_t mix(uint64_t h, const void *data, size_t len, uint64_t k)
+{
+	const unsigned char *p = data;
+
+	while (len) {
+		uint64_t x = 0;
+		size_t n = len < 8 ? len : 8;
+
+		memcpy(&x, p, n);
+		h = (h ^ x ^ n) * k;
+		h ^= h >> 31;
+		p += n;
+		len -= n;
+	}
+	return h;
+}
+
+/* Entries are added up, so that the order of a directory does not matter. */
+static struct local_print print_add(struct local_print *sum, struct local_print seed, const char *name,
+			      const struct stat *st)
+{
+	const int64_t facts[] = {(int64_t)st->st_mode, st->st_size, st->st_mtim.tv_sec,
+				 st->st_mtim.tv_nsec};
+	struct local_print e = {
+		.a = mix(mix(seed.a, name, strlen(name), UINT64_C(0x9e3779b97f4a7c15)), facts,
+			 sizeof(facts), UINT64_C(0xbf58476d1ce4e5b9)),
+		.b = mix(mix(seed.b, name, strlen(name), UINT64_C(0xd6e8feb86659fd93)), facts,
+			 sizeof(facts), UINT64_C(0x94d049bb133111eb)),
+	};
+
+	sum->a += e.a;
+	sum->b += e.b;
+	return e;
+}
+
+static bool is_dot(const char *name)
+{
+	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
+}
+
+static DIR *open_directory(int at, const char *name)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d && fd >= 0)
+		(void)close(fd);
+	return d;
+}
+
+static void add_tree(struct local_print *sum, struct local_print seed, int at, const char *name,
+		     int depth)
+{
+	DIR *d = open_directory(at, name);
+	struct dirent *e;
+	struct stat st;
+
+	if (!d)
+		return;
+	while ((e = readdir(d))) {
+		struct local_print own;
+
+		if (is_dot(e->d_name) ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		own = print_add(sum, seed, e->d_name, &st);
+		if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
+			add_tree(sum, own, dirfd(d), e->d_name, depth + 1);
+	}
+	(void)closedir(d);
+}
+
+void local_print_tree(struct local_print *p, int at, const char *name)
+{
+	const struct local_print seed = {1, 2};
+
+	add_tree(p, seed, at, name, 0);
+}
+
+void local_print_add(struct local_print *p, const char *name, const struct stat *st)
+{
+	const struct local_print seed = {3, 4};
+
+	(void)print_add(p, seed, name, st);
+}
+
+void local_print_text(const struct local_print *p, char ret[LOCAL_PRINT_TEXT])
+{
+	(void)snprintf(ret, LOCAL_PRINT_TEXT, "%016llx%016llx", (unsigned long long)p->a,
+		       (unsigned long long)p->b);
+}
