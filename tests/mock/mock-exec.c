@@ -70,7 +70,7 @@ void mock_kill_all(const struct abx_session *s, const char *id)
 static int is_path_byte(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       strchr("_-./", c) != NULL;
+	       (c && strchr("_-./", c));
 }
 
 /* An argument with each path below /workspace mapped to where it really is. */
