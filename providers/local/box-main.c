@@ -2,11 +2,13 @@
 /* agentbox-local-box: starts a box, and acts inside one. */
 #include "providers/local/box.h"
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct box_req rq;
 
+	(void)argc;
 	box_harden();
+	box_seal_program(argv);
 	box_req_load(&rq);
 	switch (rq.h.op) {
 	case LB_OP_START:

@@ -247,7 +247,7 @@ void box_mount_root(const struct box_req *rq)
 	(void)close(st.fd);
 	(void)umask(022);
 	if (image)
-		box_image_user();
+		box_image_user(single);
 	write_names(rq->name, rq->h.flags & LB_F_FIRST);
 	if (rq->h.flags & LB_F_READ_ONLY) {
 		if (bind_read_only(LB_WORKSPACE, LB_WORKSPACE))

@@ -76,10 +76,15 @@ static _Noreturn void fail_clone(int err)
 		 "new user namespace: not permitted");
 }
 
-pid_t box_clone(unsigned long flags)
+pid_t box_clone(const struct box_req *rq, unsigned long flags)
 {
-	long pid = syscall(SYS_clone, flags | SIGCHLD, 0L, 0L, 0L, 0L);
+	long pid;
 
+	/* The map files of a process that is not dumpable belong to root.  The child is not
+	 * dumpable any more once it has become root of its namespace. */
+	if (rq->h.map == LB_MAP_SINGLE)
+		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	pid = syscall(SYS_clone, flags | SIGCHLD, 0L, 0L, 0L, 0L);
 	if (pid < 0)
 		fail_clone(errno);
 	return (pid_t)pid;
@@ -141,7 +146,7 @@ void box_write_maps(const struct box_req *rq, pid_t pid)
 		(void)snprintf(gids, sizeof(gids), "0 %u 1\n", getegid());
 		r = write_proc(pid, "setgroups", "deny");
 		if (r && r != ENOENT)
-			box_fail_errno(r, "setgroups");
+			box_fail_errno(r, "new user namespace: setgroups");
 	} else {
 		(void)snprintf(uids, sizeof(uids), "0 %u %u\n", rq->h.uid_base, LB_MAP_IDS);
 		(void)snprintf(gids, sizeof(gids), "0 %u %u\n", rq->h.gid_base, LB_MAP_IDS);
@@ -174,7 +179,7 @@ int box_in_userns(const struct box_req *rq, int (*fn)(const struct box_req *))
 
 	if (pipe2(sync, O_CLOEXEC) < 0)
 		box_fail_errno(errno, "pipe");
-	pid = box_clone(CLONE_NEWUSER | CLONE_NEWNS);
+	pid = box_clone(rq, CLONE_NEWUSER | CLONE_NEWNS);
 	if (pid == 0) {
 		(void)close(sync[1]);
 		box_await_maps(sync[0]);

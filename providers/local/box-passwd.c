@@ -258,6 +258,7 @@ static void ensure_user(uint32_t *uid, uint32_t *gid)
 	free(shadow);
 }
 
+/* `uid` 0: the box has no other. */
 static void own_directory(const char *path, uint32_t uid, uint32_t gid)
 {
 	struct stat st;
@@ -269,17 +270,18 @@ static void own_directory(const char *path, uint32_t uid, uint32_t gid)
 		box_fail_errno(errno, "image: %s", path);
 }
 
-void box_image_user(void)
+void box_image_user(bool single_id)
 {
 	static const char *const parents[] = {"/etc", "/home", "/root", "/var", "/var/log"};
 	static const char rule[] = LB_BOX_USER " ALL=(ALL:ALL) NOPASSWD:ALL\n";
-	uint32_t uid, gid;
+	uint32_t uid = 0, gid = 0;
 	int fd;
 
 	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++)
 		if (mkdir(parents[i], 0755) < 0 && errno != EEXIST)
 			box_fail_errno(errno, "image: %s", parents[i]);
-	ensure_user(&uid, &gid);
+	if (!single_id)
+		ensure_user(&uid, &gid);
 	own_directory(LB_BOX_HOME, uid, gid);
 	own_directory(LB_WORKSPACE, uid, gid);
 	own_directory("/var/log/agentbox", uid, gid);

@@ -33,7 +33,7 @@ static _Noreturn void first_process(const struct box_req *rq)
 	box_drop_capabilities(!(rq->h.flags & LB_F_IMAGE));
 	/* An ordinary user's client can join only a dumpable process.  Nothing is in this
 	 * one that box root does not know; host root needs no such favour. */
-	if (rq->h.map == LB_MAP_SUBID)
+	if (rq->h.map != LB_MAP_DIRECT)
 		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	(void)prctl(PR_SET_NAME, LB_READY_NAME, 0, 0, 0);
 	box_send_kind(LB_MSG_READY, 0);
@@ -55,7 +55,7 @@ void box_start(const struct box_req *rq)
 	if (fchdir(LB_FD_BOX) < 0 || pipe2(sync, O_CLOEXEC) < 0)
 		box_fail_errno(errno, "state directory");
 	(void)close(LB_FD_BOX);
-	pid = box_clone(BOX_NAMESPACES);
+	pid = box_clone(rq, BOX_NAMESPACES);
 	if (pid == 0) {
 		(void)close(sync[1]);
 		box_await_maps(sync[0]);

@@ -35,6 +35,8 @@ struct box_user {
 
 /* box-common.c */
 void box_harden(void); /* first call of main() */
+/* Where box root is the owner of this program, run on from a copy that nobody can write. */
+void box_seal_program(char **argv);
 void box_req_load(struct box_req *ret);
 void box_send(const struct lb_msg *m);
 void box_send_kind(enum lb_kind kind, int64_t value);
@@ -67,7 +69,7 @@ void box_lookup_user(const char *name, bool single_id, struct box_user *ret);
 #define BOX_NAMESPACES                                                                        \
 	((unsigned long)(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |          \
 			 CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP))
-pid_t box_clone(unsigned long flags);
+pid_t box_clone(const struct box_req *rq, unsigned long flags);
 /* In the child: wait until the parent has written the maps; end when it failed to. */
 void box_await_maps(int fd);
 /* Map the ids of `pid`, a child in a new user namespace. */
@@ -96,7 +98,7 @@ void box_skel_ensure(int cache_fd, char ret_name[33]);
 char *box_make_passwd(const char *host, const char *shell);
 char *box_make_group(const char *host);
 char *box_make_shadow(const char *passwd);
-void box_image_user(void); /* after pivot_root: the box user in an image's own files */
+void box_image_user(bool single_id); /* after pivot_root: the box user in an image's own files */
 
 /* box-init.c */
 _Noreturn void box_init_loop(int64_t expires_at_ms);
