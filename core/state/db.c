@@ -5,12 +5,15 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "abxsdk/fs.h"
 #include "core/state/aside.h"
 #include "core/state/lock.h"
 #include "core/state/schema.h"
 #include "core/util/mem.h"
+#include "core/util/rand.h"
 
 #define DB_NAME "agentbox.db"
+#define INSTALL_NAME "install"
 #define DB_BUSY_MS 30000
 /* A short log is read back quickly by the next command; every so many pages it is moved into
  * the database, which is when even a database that is not durable waits for the disk. */
@@ -262,8 +265,44 @@ static int read_install(struct abx_db *db, struct abx_err *err)
 	return r < 0 ? r : 0;
 }
 
+/* The install's uuid outlives its database: what boxes there are is found again by it. */
+static int ensure_install_id(const struct abx_home *home, char uuid[ABX_UUID_BYTES],
+			     struct abx_err *err)
+{
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(ABX_UUID_BYTES);
+	int r = abx_fs_read(home->fd, INSTALL_NAME, &b);
+
+	if (r == 0 && b.len == ABX_UUID_BYTES && b.data[b.len - 1] == '\n' &&
+	    strspn(b.data, "0123456789abcdef-") == ABX_UUID_BYTES - 1) {
+		memcpy(uuid, b.data, ABX_UUID_BYTES - 1);
+		uuid[ABX_UUID_BYTES - 1] = '\0';
+		return 0;
+	}
+	if (r < 0 && r != -ENOENT && r != -EFBIG)
+		return abx_err_errno(err, r, "read '%s/" INSTALL_NAME "'", home->path);
+	if (r != -ENOENT) {
+		r = abx_set_aside(home, INSTALL_NAME, NULL, "not the id of an install", err);
+		if (r < 0)
+			return r;
+	}
+	abx_rand_uuid(uuid);
+	abx_buf_reset(&b);
+	abx_buf_addf(&b, "%s\n", uuid);
+	r = abx_fs_write_atomic(home->fd, INSTALL_NAME, b.data, b.len, 0600, true);
+	return r < 0 ? abx_err_errno(err, r, "write '%s/" INSTALL_NAME "'", home->path) : 0;
+}
+
+static int migrate(struct abx_db *db, const struct abx_home *home, struct abx_err *err)
+{
+	char uuid[ABX_UUID_BYTES];
+	int r = ensure_install_id(home, uuid, err);
+
+	return r < 0 ? r : abx_schema_migrate(db, uuid, err);
+}
+
 /* Everything that can go wrong with the file itself; cheap when it is in order. */
-static int open_file(struct abx_db *db, bool locked, bool *ret_needs_lock, struct abx_err *err)
+static int open_file(struct abx_db *db, const struct abx_home *home, bool locked,
+		     bool *ret_needs_lock, struct abx_err *err)
 {
 	int64_t version = 0;
 	int r = connect_db(db, err);
@@ -279,7 +318,7 @@ static int open_file(struct abx_db *db, bool locked, bool *ret_needs_lock, struc
 			*ret_needs_lock = true;
 			return 0;
 		}
-		r = abx_schema_migrate(db, err);
+		r = migrate(db, home, err);
 	}
 	if (r == 0)
 		r = read_install(db, err);
@@ -302,11 +341,11 @@ static int open_locked(struct abx_db *db, const struct abx_home *home, struct ab
 
 	if (lock_fd < 0)
 		return lock_fd;
-	r = open_file(db, true, NULL, &why);
+	r = open_file(db, home, true, NULL, &why);
 	if (r == ABX_ECORRUPT) {
 		disconnect(db);
 		r = abx_set_aside(home, DB_NAME, companions, strrchr(why.text, ':') + 2, err);
-		return r < 0 ? r : open_file(db, true, NULL, err);
+		return r < 0 ? r : open_file(db, home, true, NULL, err);
 	}
 	if (r < 0 && err)
 		*err = why;
@@ -321,7 +360,7 @@ int abx_db_open(const struct abx_home *home, struct abx_db **ret, struct abx_err
 	int r;
 
 	db->path = abx_home_path(home, "%s", DB_NAME);
-	r = open_file(db, false, &needs_lock, &why);
+	r = open_file(db, home, false, &needs_lock, &why);
 	if (needs_lock || r == ABX_ECORRUPT) {
 		disconnect(db);
 		r = open_locked(db, home, &why);

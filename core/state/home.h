@@ -5,7 +5,7 @@
  * $AGENTBOX_HOME, or ~/.agentbox.  Created 0700 on first use; one that belongs to somebody
  * else, or that others can write, is refused.  Everything of ours lies below it:
  *
- *	agentbox.db secrets.env config.yaml <provider>-prepared.json
+ *	install agentbox.db secrets.env config.yaml <provider>-prepared.json
  *	projects/<key>/config.yaml  boxes/<id>/  locks/<id>  providers/<name>/  tmp/<id>/  logs/
  */
 #ifndef ABX_HOME_H

@@ -5,7 +5,6 @@
 #include "core/util/clock.h"
 #include "core/util/log.h"
 #include "core/util/mem.h"
-#include "core/util/rand.h"
 
 /* migrations[i] leads from version i to i + 1. */
 static const char *const migrations[] = {
@@ -95,16 +94,14 @@ static int enter_wal(struct abx_db *db, struct abx_err *err)
 	return r < 0 ? r : 0;
 }
 
-static int insert_install(struct abx_db *db, struct abx_err *err)
+static int insert_install(struct abx_db *db, const char *uuid, struct abx_err *err)
 {
-	char uuid[ABX_UUID_BYTES];
-
-	abx_rand_uuid(uuid);
 	return abx_db_exec(db, err, "INSERT INTO install (one, uuid, created_at) VALUES (1, ?, ?)",
 			   "si", uuid, abx_wall_ms());
 }
 
-static int migrate_step(struct abx_db *db, int64_t version, struct abx_err *err)
+static int migrate_step(struct abx_db *db, int64_t version, const char *uuid,
+			struct abx_err *err)
 {
 	abx_autofree char *bump =
 		abx_xasprintf("PRAGMA user_version = %lld", (long long)version + 1);
@@ -115,7 +112,7 @@ static int migrate_step(struct abx_db *db, int64_t version, struct abx_err *err)
 	code = sqlite3_exec(db->sql, migrations[version], NULL, NULL, NULL);
 	r = code == SQLITE_OK ? 0 : abx_db_fail(db, code, err);
 	if (r == 0 && version == 0)
-		r = insert_install(db, err);
+		r = insert_install(db, uuid, err);
 	if (r == 0)
 		r = abx_db_exec(db, err, bump, "");
 	if (r == 0)
@@ -127,7 +124,7 @@ static int migrate_step(struct abx_db *db, int64_t version, struct abx_err *err)
 	return r;
 }
 
-int abx_schema_migrate(struct abx_db *db, struct abx_err *err)
+int abx_schema_migrate(struct abx_db *db, const char *uuid, struct abx_err *err)
 {
 	int64_t version = 0, tables = 0;
 	int r = abx_schema_read_version(db, &version, err);
@@ -141,7 +138,7 @@ int abx_schema_migrate(struct abx_db *db, struct abx_err *err)
 		r = enter_wal(db, err);
 	for (; r == 0 && version < abx_schema_version(); version++) {
 		abx_log(ABX_LOG_DEBUG, "state", "schema version %lld", (long long)version + 1);
-		r = migrate_step(db, version, err);
+		r = migrate_step(db, version, uuid, err);
 	}
 	return r;
 }

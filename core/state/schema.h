@@ -14,8 +14,8 @@
 /* The version that this program knows. */
 int64_t abx_schema_version(void);
 int abx_schema_read_version(struct abx_db *db, int64_t *ret, struct abx_err *err);
-/* Bring an older database to it; call it under abx_lock_home().  A database that holds
- * tables but no version is not ours: ABX_ECORRUPT. */
-int abx_schema_migrate(struct abx_db *db, struct abx_err *err);
+/* Bring an older database to it; call it under abx_lock_home().  A new one gets `uuid` as its
+ * install.  A database that holds tables but no version is not ours: ABX_ECORRUPT. */
+int abx_schema_migrate(struct abx_db *db, const char *uuid, struct abx_err *err);
 
 #endif

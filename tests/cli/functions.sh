@@ -297,7 +297,7 @@ is_root()
 
 box_id()
 {
-	ab status "$1" --json | grep -o '"id": *"[^"]*"' | head -n 1 | cut -d'"' -f4
+	ab status "$1" --json | grep -o '"id":[[:space:]]*"[^"]*"' | head -n 1 | cut -d'"' -f4
 }
 
 atexit()
