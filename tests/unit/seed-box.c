@@ -164,9 +164,10 @@ struct abx_box_io seed_box_io(void)
 void seed_all(struct abx_seed_result *ret)
 {
 	const struct abx_box_io io = seed_box_io();
-	const struct abx_seed_target target = {.dir = seed_box_dir(),
-					       .branch = "agentbox/one",
-					       .manifest = unit_path("manifest")};
+	abx_autofree char *dir = abx_xstrdup(seed_box_dir());
+	abx_autofree char *manifest = abx_xstrdup(unit_path("manifest"));
+	const struct abx_seed_target target = {
+		.dir = dir, .branch = "agentbox/one", .manifest = manifest};
 	struct abx_seed *seed = NULL;
 
 	unit_ok(abx_seed_inspect(unit_path("host"), unit_path("spool"), &seed, &unit_err));

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing a box's changes into the workspace. */
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+
+#include "abxsdk/fs.h"
+#include "core/seed/back-fetch.h"
+#include "core/seed/back-host.h"
+#include "core/seed/back-io.h"
+#include "core/util/beneath.h"
+#include "core/util/mem.h"
+#include "core/util/rand.h"
+
+#define MODE_LINK 0120000U
+#define MODE_PROGRAM 0100755U
+#define TMP_NAME_BYTES 40
+
+struct apply {
+	const struct abx_back *back;
+	struct abx_back_host host;
+	struct abx_manifest sent;
+	struct abx_change **writes; /* what is fetched, in order */
+	uint64_t n_done, n_all;
+	abx_progress_fn progress;
+	void *progress_ctx;
+
+	/* The file under way. */
+	int dirfd, fd;
+	const char *name; /* in the change's path */
+	char tmp[TMP_NAME_BYTES];
+	char target[PATH_MAX];
+	size_t target_len;
+};
+
+static int count_one(struct apply *a, struct abx_err *err)
+{
+	a->n_done++;
+	if (a->progress &&
+	    a->progress(a->progress_ctx, a->n_done, a->n_all, "bringing back files") != 0)
+		return abx_err_set(err, ABX_ECANCELED, "bring back: given up");
+	return 0;
+}
+
+/* ---- deletions ---- */
+
+/* Directories that only held what is now gone go too. */
+static void remove_empty_parents(int root_fd, const char *path)
+{
+	abx_autofree char *at = abx_xstrdup(path);
+	char *slash;
+
+	while ((slash = strrchr(at, '/'))) {
+		abx_autoclose int dirfd = -1;
+		const char *name;
+
+		*slash = '\0';
+		if (abx_open_parent_beneath(root_fd, at, 0, &dirfd, &name) < 0 ||
+		    unlinkat(dirfd, name, AT_REMOVEDIR) < 0)
+			return;
+	}
+}
+
+static void delete_one(struct apply *a, struct abx_change *c)
+{
+	abx_autoclose int dirfd = -1;
+	const char *name;
+	int r;
+
+	if (!abx_back_judge(&a->host, c)) {
+		if (!c->problem)
+			abx_manifest_set(&a->sent, c->path, NULL, NULL);
+		return;
+	}
+	r = abx_open_parent_beneath(a->host.root_fd, c->path, 0, &dirfd, &name);
+	if (r == 0 && unlinkat(dirfd, name, 0) < 0)
+		r = -errno;
+	if (r < 0) {
+		abx_change_fail(c, "cannot be deleted: %s", strerror(-r));
+		return;
+	}
+	abx_manifest_set(&a->sent, c->path, NULL, NULL);
+	remove_empty_parents(a->host.root_fd, c->path);
+}
+
+/* Those that stand where something is written, or the others. */
+static int delete_all(struct apply *a, struct abx_changes *changes, bool in_the_way,
+		      struct abx_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < changes->len && r == 0; i++) {
+		struct abx_change *c = &changes->items[i];
+		bool blocks;
+
+		if (c->problem || c->kind != ABX_CHANGE_DELETED)
+			continue;
+		blocks = abx_changes_below(changes, c->path, /* deletion= */ false) ||
+			 abx_changes_above(changes, c->path, /* deletion= */ false);
+		if (blocks != in_the_way)
+			continue;
+		delete_one(a, c);
+		r = count_one(a, err);
+	}
+	return r;
+}
+
+/* ---- writing ---- */
+
+static void drop_tmp(struct apply *a)
+{
+	if (a->fd >= 0)
+		(void)close(a->fd);
+	a->fd = -1;
+	if (a->dirfd >= 0) {
+		if (a->tmp[0])
+			(void)unlinkat(a->dirfd, a->tmp, 0);
+		(void)close(a->dirfd);
+	}
+	a->dirfd = -1;
+	a->tmp[0] = '\0';
+}
+
+static void fail_write(struct apply *a, struct abx_change *c, int errnum)
+{
+	abx_change_fail(c, "cannot be written: %s", strerror(errnum));
+	drop_tmp(a);
+}
+
+static int on_begin(void *ctx, size_t i, uint64_t size, struct abx_err *err)
+{
+	struct apply *a = ctx;
+	struct abx_change *c = a->writes[i];
+	char hex[17];
+	int r;
+
+	(void)size;
+	(void)err;
+	a->target_len = 0;
+	if (!abx_back_judge(&a->host, c))
+		return 0;
+	r = abx_open_parent_beneath(a->host.root_fd, c->path, 0777, &a->dirfd, &a->name);
+	if (r < 0) {
+		a->dirfd = -1;
+		fail_write(a, c, -r);
+		return 0;
+	}
+	abx_rand_hex(hex, 16);
+	(void)snprintf(a->tmp, sizeof(a->tmp), ".agentbox-%s.tmp", hex);
+	if (c->mode == MODE_LINK)
+		return 0;
+	/* The user's umask counts for new files. */
+	a->fd = openat(a->dirfd, a->tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		       c->mode == MODE_PROGRAM ? 0777 : 0666);
+	if (a->fd < 0)
+		fail_write(a, c, errno);
+	return 0;
+}
+
+static int on_data(void *ctx, size_t i, const void *data, size_t len, struct abx_err *err)
+{
+	struct apply *a = ctx;
+	struct abx_change *c = a->writes[i];
+	int r;
+
+	(void)err;
+	if (a->dirfd < 0) /* nothing to do, or a problem */
+		return 0;
+	if (c->mode != MODE_LINK) {
+		r = abx_fs_write_all(a->fd, data, len);
+		if (r < 0)
+			fail_write(a, c, -r);
+		return 0;
+	}
+	if (len >= sizeof(a->target) - a->target_len) {
+		fail_write(a, c, ENAMETOOLONG);
+		return 0;
+	}
+	memcpy(a->target + a->target_len, data, len);
+	a->target_len += len;
+	return 0;
+}
+
+/* The bits that a file has here stay, but for the right to run it. */
+static int keep_mode(struct apply *a, const struct abx_change *c)
+{
+	struct stat st;
+	mode_t mode;
+
+	if (fstatat(a->dirfd, a->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	mode = st.st_mode & 0777;
+	mode = c->mode == MODE_PROGRAM ? mode | (mode & 0444) >> 2 : mode & ~(mode_t)0111;
+	return fchmod(a->fd, mode) < 0 ? -errno : 0;
+}
+
+static int finish_tmp(struct apply *a, const struct abx_change *c)
+{
+	int r;
+
+	if (c->mode == MODE_LINK) {
+		a->target[a->target_len] = '\0';
+		if (strlen(a->target) != a->target_len ||
+		    !abx_link_stays_beneath(c->path, a->target))
+			return -EINVAL;
+		return symlinkat(a->target, a->dirfd, a->tmp) < 0 ? -errno : 0;
+	}
+	r = keep_mode(a, c);
+	if (r == 0 && close(abx_steal_fd(&a->fd)) < 0)
+		r = -errno;
+	return r;
+}
+
+static void land(struct apply *a, struct abx_change *c)
+{
+	struct stat st;
+	int r = finish_tmp(a, c);
+
+	/* The host's file may have changed while this one came. */
+	if (r == 0 && !abx_back_judge(&a->host, c)) {
+		drop_tmp(a);
+		return;
+	}
+	if (r == 0 && renameat(a->dirfd, a->tmp, a->dirfd, a->name) < 0)
+		r = -errno;
+	if (r < 0) {
+		fail_write(a, c, -r);
+		return;
+	}
+	a->tmp[0] = '\0';
+	if (fstatat(a->dirfd, a->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		abx_manifest_set(&a->sent, c->path, &st, c->blob);
+	drop_tmp(a);
+}
+
+static int on_end(void *ctx, size_t i, struct abx_err *err)
+{
+	struct apply *a = ctx;
+
+	if (a->dirfd >= 0)
+		land(a, a->writes[i]);
+	return count_one(a, err);
+}
+
+static int write_all(struct apply *a, const struct abx_box_io *io, struct abx_changes *changes,
+		     const char *tmp, struct abx_err *err)
+{
+	abx_autofree struct abx_change **writes = abx_xcalloc(changes->len, sizeof(*writes));
+	abx_autofree const char **ids = abx_xcalloc(changes->len, sizeof(*ids));
+	struct abx_fetch fetch = {ids, 0, on_begin, on_data, on_end, a};
+	int r;
+
+	for (size_t i = 0; i < changes->len; i++) {
+		struct abx_change *c = &changes->items[i];
+
+		if (c->problem || c->kind == ABX_CHANGE_DELETED || !c->blob)
+			continue;
+		writes[fetch.len] = c;
+		ids[fetch.len++] = c->blob;
+	}
+	a->writes = writes;
+	r = abx_back_fetch(io, a->back->dir, tmp, &fetch, err);
+	drop_tmp(a);
+	return r;
+}
+
+int abx_back_apply_io(const struct abx_box_io *io, const struct abx_back *back,
+		      struct abx_changes *changes, abx_progress_fn progress, void *progress_ctx,
+		      struct abx_err *err)
+{
+	abx_autofree char *tmp = abx_back_tmp_dir(back);
+	abx_autoclose int root_fd = abx_fs_open_dir(AT_FDCWD, back->workspace);
+	struct apply a = {.back = back,
+			  .host = {root_fd, &a.sent, NULL},
+			  .dirfd = -1,
+			  .fd = -1,
+			  .progress = progress,
+			  .progress_ctx = progress_ctx};
+	int r, saved;
+
+	if (root_fd < 0)
+		return abx_err_errno(err, -root_fd, "workspace '%s'", back->workspace);
+	r = abx_manifest_load(back->manifest, &a.sent, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < changes->len; i++)
+		a.n_all += !changes->items[i].problem;
+	r = delete_all(&a, changes, /* in_the_way= */ true, err);
+	if (r == 0)
+		r = write_all(&a, io, changes, tmp, err);
+	if (r == 0)
+		r = delete_all(&a, changes, /* in_the_way= */ false, err);
+	/* What did land is known to be the box's, also when the rest did not come. */
+	saved = abx_manifest_save(&a.sent, back->manifest, r == 0 ? err : NULL);
+	abx_manifest_release(&a.sent);
+	return r < 0 ? r : saved;
+}
