@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "core/host/descriptor.h"
+#include "core/host/elfcheck.h"
 #include "core/host/hostapi.h"
 #include "core/host/probe.h"
 #include "core/host/text.h"
@@ -139,6 +140,8 @@ int abx_plugin_load_here(int fd, const char *path, struct abx_plugin **ret, stru
 	struct abx_elfnote note;
 	int r = check_note(fd, path, &note, err);
 
+	if (r == 0)
+		r = abx_elfcheck(fd, path, err);
 	if (r < 0)
 		return r;
 	(void)pthread_mutex_lock(&lock);

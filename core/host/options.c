@@ -111,8 +111,11 @@ int abx_options_resolve(const struct abx_cloud_backend *table, struct abx_config
 		n++;
 	o.all = abx_xcalloc(n + 1, sizeof(*o.all));
 	o.per_box = abx_xcalloc(n + 1, sizeof(*o.per_box));
-	if (config && n)
+	if (config && n) {
 		abx_config_declare_provider(config, table->name, table->options);
+		/* A repository's keys can only be judged now. */
+		r = abx_config_problem(config, err);
+	}
 	for (size_t i = 0; i < n && r == 0; i++) {
 		abx_autofree char *key =
 			abx_xasprintf("%s.%s", table->name, table->options[i]->name);

@@ -13,6 +13,7 @@
 #include "abxsdk/fs.h"
 #include "abxsdk/spawn.h"
 #include "config.h"
+#include "core/host/elfcheck.h"
 #include "core/util/clock.h"
 #include "core/util/mem.h"
 
@@ -173,6 +174,9 @@ int abx_probe_run(int fd, const char *path, const char *name, cJSON **ret_info, 
 	if (secure_getenv(ABX_PROBE_GUARD))
 		return abx_err_set(err, ABX_EINTERNAL,
 				   "this program does not answer to " ABX_PROBE_COMMAND);
+	r = abx_elfcheck(fd, path, err);
+	if (r < 0)
+		return r;
 	r = spawn_probe(fd, path, &out, &hung, &status);
 	if (r < 0)
 		return abx_err_errno(err, r, "%s: start '%s' to try it", path, probe_program);

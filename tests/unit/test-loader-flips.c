@@ -12,7 +12,7 @@
 #endif
 #define WORKERS 2
 /* Of so many, one goes the whole way: registry, a probe by exec, load. */
-#define WHOLE_WAY 8
+#define WHOLE_WAY 4
 
 static uint64_t random_state;
 
