@@ -40,6 +40,7 @@ struct command {
 	char **candidates; /* paths to try in turn, NULL-terminated */
 	char **sh_argv;	   /* for a script without an interpreter line, as a shell does it */
 	bool single_id;
+	struct box_pty *pty; /* NULL: standard streams are the caller's pipes */
 
 	/* Written by the child, which shares our memory, before it ends without exec. */
 	const char *failed_step;
@@ -53,7 +54,6 @@ struct supervisor {
 	bool ended, ending, killing, timed_out;
 	int64_t timeout_at, kill_at; /* 0: never */
 	int lifeline;
-	int master; /* the terminal's side that is ours; -1: none */
 };
 
 static int64_t now_ms(void)
@@ -168,8 +168,10 @@ static int become_command(void *arg)
 	sigset_t none;
 
 	(void)setsid();
-	if (c->rq->h.flags & LB_F_PTY)
-		(void)ioctl(STDIN_FILENO, TIOCSCTTY, 0);
+	if (c->pty && (dup2(c->pty->slave, STDIN_FILENO) < 0 ||
+		       dup2(c->pty->slave, STDOUT_FILENO) < 0 ||
+		       dup2(c->pty->slave, STDERR_FILENO) < 0 || ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0))
+		give_up(c, "terminal");
 	if ((!c->single_id && setgroups(c->user.n_groups, c->user.groups) < 0) ||
 	    setresgid(c->user.gid, c->user.gid, c->user.gid) < 0 ||
 	    setresuid(c->user.uid, c->user.uid, c->user.uid) < 0)
@@ -209,6 +211,8 @@ static _Noreturn void report_exit(const struct supervisor *s)
 {
 	struct lb_msg m = {.kind = LB_MSG_EXIT, .timed_out = s->timed_out};
 
+	if (s->cmd->pty)
+		box_pty_finish(s->cmd->pty);
 	if (WIFSIGNALED(s->status))
 		m.signo = WTERMSIG(s->status);
 	else
@@ -269,10 +273,8 @@ static void on_record(struct supervisor *s, const struct lb_ctrl *c)
 		end_tree(s);
 	} else if (c->kind == ABX_CTRL_SIGNAL && c->a > 0 && c->a < 65) {
 		(void)kill(-s->pid, c->a);
-	} else if (c->kind == ABX_CTRL_RESIZE) {
-		struct winsize w = {.ws_row = c->a, .ws_col = c->b};
-
-		(void)ioctl(s->master, TIOCSWINSZ, &w);
+	} else if (c->kind == ABX_CTRL_RESIZE && s->cmd->pty) {
+		box_pty_resize(s->cmd->pty, c->a, c->b);
 	}
 }
 
@@ -315,11 +317,17 @@ static void on_time(struct supervisor *s)
 static _Noreturn void watch(struct supervisor *s, int sigfd)
 {
 	for (;;) {
-		struct pollfd p[2] = {{.fd = sigfd, .events = POLLIN},
-				      {.fd = s->lifeline, .events = POLLIN}};
+		struct pollfd p[2 + BOX_PTY_FDS] = {{.fd = sigfd, .events = POLLIN},
+						    {.fd = s->lifeline, .events = POLLIN}};
+		struct box_pty *pty = s->cmd->pty;
 		struct signalfd_siginfo si[8];
 
-		(void)poll(p, 2, wait_time(s));
+		if (pty)
+			box_pty_poll(pty, p + 2);
+		if (poll(p, pty ? 2 + BOX_PTY_FDS : 2, wait_time(s)) < 0)
+			memset(p, 0, sizeof(p));
+		if (pty)
+			box_pty_serve(pty, p + 2);
 		if (p[0].revents) {
 			(void)read(sigfd, si, sizeof(si));
 			on_child(s);
@@ -334,7 +342,7 @@ static _Noreturn void watch(struct supervisor *s, int sigfd)
 
 static int supervise(void *arg)
 {
-	struct supervisor s = {.cmd = arg, .lifeline = LB_FD_LIFELINE, .master = -1};
+	struct supervisor s = {.cmd = arg, .lifeline = LB_FD_LIFELINE};
 	const struct box_req *rq = s.cmd->rq;
 	char *stack;
 	sigset_t all, chld;
@@ -359,8 +367,12 @@ static int supervise(void *arg)
 		report_not_started(s.cmd);
 	}
 	/* The command's alone from here on: its end of file must not wait for us. */
-	(void)close(STDIN_FILENO);
-	(void)close(STDOUT_FILENO);
+	if (s.cmd->pty) {
+		(void)close(s.cmd->pty->slave);
+	} else {
+		(void)close(STDIN_FILENO);
+		(void)close(STDOUT_FILENO);
+	}
 	(void)close(STDERR_FILENO);
 	if (rq->h.timeout_ms > 0)
 		s.timeout_at = now_ms() + rq->h.timeout_ms;
@@ -373,6 +385,7 @@ static int supervise(void *arg)
 void box_exec(const struct box_req *rq)
 {
 	struct command c = {.rq = rq, .single_id = rq->h.flags & LB_F_SINGLE_ID};
+	static struct box_pty pty;
 	const char *path;
 	int status;
 
@@ -388,6 +401,10 @@ void box_exec(const struct box_req *rq)
 	c.sh_argv[0] = box_strdup("sh");
 	for (uint32_t i = 1; i < rq->h.n_argv; i++)
 		c.sh_argv[i + 1] = rq->argv[i];
+	if (rq->h.flags & LB_F_PTY) {
+		box_pty_open(&pty, rq, &c.user);
+		c.pty = &pty;
+	}
 	status = box_run_child(supervise, &c);
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }

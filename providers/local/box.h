@@ -103,6 +103,22 @@ void box_image_user(bool single_id); /* after pivot_root: the box user in an ima
 /* box-init.c */
 _Noreturn void box_init_loop(int64_t expires_at_ms);
 
+/* box-pty.c: open before the command starts; then poll() with three more descriptors, let
+ * it serve what is ready, and finish when the command has ended. */
+struct pollfd;
+struct box_pty {
+	int master, slave;
+	char in[4096], out[32768];
+	size_t in_len, out_len;
+	bool input_open, output_open, hung_up;
+};
+#define BOX_PTY_FDS 3
+void box_pty_open(struct box_pty *p, const struct box_req *rq, const struct box_user *u);
+void box_pty_poll(const struct box_pty *p, struct pollfd *fds);
+void box_pty_serve(struct box_pty *p, const struct pollfd *fds);
+void box_pty_finish(struct box_pty *p);
+void box_pty_resize(const struct box_pty *p, unsigned short rows, unsigned short cols);
+
 /* box-exec.c, box-tree.c, box-file.c */
 _Noreturn void box_exec(const struct box_req *rq);
 /* Signal every descendant of this process; returns how many there were. */

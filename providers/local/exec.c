@@ -343,6 +343,8 @@ int32_t local_exec(struct abx_session *s, struct abx_call *call, const struct ab
 	};
 	int32_t r;
 
+	if ((req->flags & ABX_EXEC_PTY) && (req->flags & ABX_EXEC_DETACHED))
+		return local_fail(call, ABX_ENOTSUP, NULL, "exec: a detached terminal");
 	if (req->flags & ~known)
 		return local_fail(call, ABX_ENOTSUP, NULL, "exec: unknown flags %#x", req->flags);
 	if (!req->argv || !req->argv[0])
