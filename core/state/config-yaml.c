@@ -14,7 +14,7 @@ struct reader {
 	yaml_parser_t parser;
 	yaml_event_t event; /* the current one */
 	bool have_event;
-	const char *name, *root;
+	const char *name, *root, *text;
 	struct abx_yaml_items out;
 	const char *section; /* looked for by abx_yaml_find_section() */
 	struct abx_yaml_section found;
@@ -41,6 +41,18 @@ static int bad(struct reader *r, const char *why)
 	return bad_at(r, r->event.start_mark.line, why);
 }
 
+static size_t problem_line(const struct reader *r)
+{
+	size_t line = 0;
+
+	/* What is not text at all has an offset and no mark. */
+	if (r->parser.error != YAML_READER_ERROR)
+		return r->parser.problem_mark.line;
+	for (size_t i = 0; i < r->parser.problem_offset; i++)
+		line += r->text[i] == '\n';
+	return line;
+}
+
 static int next(struct reader *r)
 {
 	if (r->have_event)
@@ -49,7 +61,7 @@ static int next(struct reader *r)
 	if (!yaml_parser_parse(&r->parser, &r->event)) {
 		const char *why = r->parser.problem ? r->parser.problem : "not readable";
 
-		return bad_at(r, r->parser.problem_mark.line, why);
+		return bad_at(r, problem_line(r), why);
 	}
 	r->have_event = true;
 	return 0;
@@ -349,6 +361,7 @@ static int run(struct reader *r, const char *text, size_t len)
 		text += 3;
 		len -= 3;
 	}
+	r->text = text;
 	yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, len);
 	code = read_document(r);
 	if (r->have_event)

@@ -81,7 +81,7 @@ START_TEST(input_that_nobody_reads)
 
 	for (int i = 0; i < 1 << 20; i++)
 		abx_buf_addc(&in, 'x');
-	(void)signal(SIGPIPE, SIG_DFL);
+	unit_signal(SIGPIPE, SIG_DFL);
 	ck_assert_int_eq(run_sh("exec <&-; echo done", &in, &out, NULL, &status), 0);
 	ck_assert_str_eq(abx_buf_str(&out), "done\n");
 	ck_assert_int_eq(status, 0);
@@ -193,8 +193,8 @@ START_TEST(signals_are_fresh)
 	sigset_t all;
 	int status = -1;
 
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGINT, SIG_IGN);
+	unit_signal(SIGPIPE, SIG_IGN);
+	unit_signal(SIGINT, SIG_IGN);
 	(void)sigfillset(&all);
 	ck_assert_int_eq(sigprocmask(SIG_BLOCK, &all, NULL), 0);
 	ck_assert_int_eq(

@@ -80,6 +80,8 @@ START_TEST(refusals_name_the_line)
 		{"a: 1\n---\nb: 2\n", NULL, "f: line 2: "},
 		{"- a\n- b\n", NULL, "f: line 1: "},
 		{"text", NULL, "f: line 1: "},
+		{"a: 1\nb: 2\nc: \x1b\n", NULL, "f: line 3: "},
+		{"a: 1\nb: \xff\n", NULL, "f: line 2: "},
 		{"a: [1\n", NULL, "f: line 2: "},
 		{"a: 'x\n", NULL, "f: line 2: "},
 		{"a: 1\n\tb: 2\n", NULL, "f: line 2: "},

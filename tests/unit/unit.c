@@ -99,11 +99,18 @@ char *unit_stderr_end(void)
 	return text;
 }
 
+void unit_signal(int signo, void (*handler)(int))
+{
+	const struct sigaction sa = {.sa_handler = handler};
+
+	ck_assert_int_eq(sigaction(signo, &sa, NULL), 0);
+}
+
 void unit_disk_full_at(rlim_t bytes)
 {
 	struct rlimit limit;
 
-	(void)signal(SIGXFSZ, SIG_IGN);
+	unit_signal(SIGXFSZ, SIG_IGN);
 	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
 	limit.rlim_cur = bytes;
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);

@@ -66,6 +66,8 @@ size_t unit_count(const char *prefix, const char *suffix);
 void unit_stderr_begin(void);
 char *unit_stderr_end(void);
 
+/* Set what a signal does. */
+void unit_signal(int signo, void (*handler)(int));
 /* No file may grow beyond `bytes`: a full disk that needs no privileges. */
 void unit_disk_full_at(rlim_t bytes);
 void unit_disk_free(void);
