@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,15 @@
 #include "abxsdk/fs.h"
 
 #define CHILD_STACK_BYTES ((size_t)1 << 20)
+
+/* The address sanitizer does not know stacks that it did not see made. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SEPARATE_MEMORY
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SEPARATE_MEMORY
+#endif
+#endif
 
 void box_harden(void)
 {
@@ -143,6 +153,15 @@ void *box_alloc(size_t n)
 	void *p = calloc(1, n ? n : 1);
 
 	if (!p)
+		box_fail(ABX_ENOMEM, NULL, "out of memory");
+	return p;
+}
+
+void *box_shared(size_t n)
+{
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
 		box_fail(ABX_ENOMEM, NULL, "out of memory");
 	return p;
 }
@@ -273,19 +292,30 @@ void box_make_parents(const char *path, bool itself)
 	free(copy);
 }
 
-int box_run_child(int (*fn)(void *), void *arg)
+pid_t box_spawn(int (*fn)(void *), void *arg, unsigned long flags)
 {
+#ifdef SEPARATE_MEMORY
+	long pid = syscall(SYS_clone, flags | CLONE_VFORK | SIGCHLD, 0L, 0L, 0L, 0L);
+
+	if (pid == 0)
+		_exit(fn(arg));
+	return (pid_t)pid;
+#else
 	char *stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-	int status;
-	pid_t pid;
 
 	if (stack == MAP_FAILED)
-		box_fail_errno(errno, "helper: stack");
-	/* CLONE_VFORK: the parent has nothing to do until the child ends, and a child that
-	 * shares memory costs no page tables. */
-	pid = clone(fn, stack + CHILD_STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD,
-		    arg);
+		return -1;
+	return clone(fn, stack + CHILD_STACK_BYTES,
+		     (int)(flags | CLONE_VM | CLONE_VFORK | SIGCHLD), arg);
+#endif
+}
+
+int box_run_child(int (*fn)(void *), void *arg)
+{
+	pid_t pid = box_spawn(fn, arg, CLONE_FILES);
+	int status;
+
 	if (pid < 0)
 		box_fail_errno(errno, "helper: new process in the box");
 	while (waitpid(pid, &status, 0) < 0)

@@ -13,13 +13,11 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -28,7 +26,6 @@
 #include <unistd.h>
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define COMMAND_STACK_BYTES ((size_t)64 << 10)
 #define KILL_AGAIN_MS 5
 #define GRACE_MAX_MS 60000
 
@@ -42,7 +39,7 @@ struct command {
 	bool single_id;
 	struct box_pty *pty; /* NULL: standard streams are the caller's pipes */
 
-	/* Written by the child, which shares our memory, before it ends without exec. */
+	/* Written by the child before it ends without exec. */
 	const char *failed_step;
 	int failed_errno;
 };
@@ -344,7 +341,6 @@ static int supervise(void *arg)
 {
 	struct supervisor s = {.cmd = arg, .lifeline = LB_FD_LIFELINE};
 	const struct box_req *rq = s.cmd->rq;
-	char *stack;
 	sigset_t all, chld;
 	int sigfd;
 
@@ -354,12 +350,9 @@ static int supervise(void *arg)
 	(void)sigemptyset(&chld);
 	(void)sigaddset(&chld, SIGCHLD);
 	sigfd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
-	stack = mmap(NULL, COMMAND_STACK_BYTES, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	if (sigfd < 0 || stack == MAP_FAILED)
+	if (sigfd < 0)
 		box_fail_errno(errno, "exec");
-	s.pid = clone(become_command, stack + COMMAND_STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD,
-		      s.cmd);
+	s.pid = box_spawn(become_command, s.cmd, 0);
 	if (s.pid < 0)
 		box_fail_errno(errno, "exec: new process in the box");
 	if (s.cmd->failed_step) {
@@ -384,27 +377,28 @@ static int supervise(void *arg)
 
 void box_exec(const struct box_req *rq)
 {
-	struct command c = {.rq = rq, .single_id = rq->h.flags & LB_F_SINGLE_ID};
-	static struct box_pty pty;
+	struct command *c = box_shared(sizeof(*c));
 	const char *path;
 	int status;
 
 	if (!rq->argv[0] || !*rq->argv[0])
 		box_fail(ABX_EINVAL, NULL, "exec: no command given");
 	box_enter(rq);
-	box_lookup_user(rq->user, c.single_id, &c.user);
-	c.cwd = *rq->path ? rq->path : LB_WORKSPACE;
-	c.env = make_env(rq, &c.user);
-	path = env_get(c.env, "PATH");
-	c.candidates = make_candidates(rq->argv[0], path && *path ? path : DEFAULT_PATH);
-	c.sh_argv = box_alloc((rq->h.n_argv + 2) * sizeof(char *));
-	c.sh_argv[0] = box_strdup("sh");
+	c->rq = rq;
+	c->single_id = rq->h.flags & LB_F_SINGLE_ID;
+	box_lookup_user(rq->user, c->single_id, &c->user);
+	c->cwd = *rq->path ? rq->path : LB_WORKSPACE;
+	c->env = make_env(rq, &c->user);
+	path = env_get(c->env, "PATH");
+	c->candidates = make_candidates(rq->argv[0], path && *path ? path : DEFAULT_PATH);
+	c->sh_argv = box_alloc((rq->h.n_argv + 2) * sizeof(char *));
+	c->sh_argv[0] = box_strdup("sh");
 	for (uint32_t i = 1; i < rq->h.n_argv; i++)
-		c.sh_argv[i + 1] = rq->argv[i];
+		c->sh_argv[i + 1] = rq->argv[i];
 	if (rq->h.flags & LB_F_PTY) {
-		box_pty_open(&pty, rq, &c.user);
-		c.pty = &pty;
+		c->pty = box_alloc(sizeof(*c->pty));
+		box_pty_open(c->pty, rq, &c->user);
 	}
-	status = box_run_child(supervise, &c);
+	status = box_run_child(supervise, c);
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }

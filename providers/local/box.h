@@ -54,8 +54,15 @@ char *box_read_file(int dirfd, const char *path, size_t max, size_t *ret_len);
 void box_write_all(int fd, const void *data, size_t len);
 /* Make the directories above `path`, and `path` itself when `itself`. */
 void box_make_parents(const char *path, bool itself);
-/* Run fn() in a child that shares memory and descriptors; returns its wait status.  The
- * child must end by _exit() or by returning. */
+/*
+ * A child that runs fn() and ends by returning, by _exit() or by exec, while this process
+ * waits for one of the latter two: there is nothing else to do, and a child that shares
+ * memory costs no page tables.  What it has to tell goes into shared memory (box_shared),
+ * for some builds cannot share all of it.  -1 and errno.
+ */
+pid_t box_spawn(int (*fn)(void *), void *arg, unsigned long flags);
+void *box_shared(size_t n);
+/* The same with common descriptors, and waited for; returns its wait status. */
 int box_run_child(int (*fn)(void *), void *arg);
 
 /* box-creds.c */
