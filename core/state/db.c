@@ -19,6 +19,11 @@
  * the database, which is when even a database that is not durable waits for the disk. */
 #define DB_CHECKPOINT_PAGES 128
 
+static bool is_full(int errnum)
+{
+	return errnum == ENOSPC || errnum == EDQUOT || errnum == EFBIG;
+}
+
 int abx_db_fail(struct abx_db *db, int sqlite_code, struct abx_err *err)
 {
 	int os = sqlite3_system_errno(db->sql);
@@ -42,7 +47,7 @@ int abx_db_fail(struct abx_db *db, int sqlite_code, struct abx_err *err)
 		(void)abx_err_set(err, code, "database '%s': %s", db->path,
 				  os ? strerror(os) : why);
 		/* SQLite does not always keep what the system said. */
-		if (os == ENOSPC || os == EDQUOT || os == EFBIG)
+		if (is_full(os))
 			(void)abx_err_remedy(err, "free some space there");
 		else
 			(void)abx_err_remedy(err, "free some space there, or check the disk");
@@ -289,7 +294,12 @@ static int ensure_install_id(const struct abx_home *home, char uuid[ABX_UUID_BYT
 	abx_buf_reset(&b);
 	abx_buf_addf(&b, "%s\n", uuid);
 	r = abx_fs_write_atomic(home->fd, INSTALL_NAME, b.data, b.len, 0600, true);
-	return r < 0 ? abx_err_errno(err, r, "write '%s/" INSTALL_NAME "'", home->path) : 0;
+	if (r == 0)
+		return 0;
+	(void)abx_err_errno(err, r, "write '%s/" INSTALL_NAME "'", home->path);
+	if (is_full(-r))
+		(void)abx_err_remedy(err, "free some space there");
+	return r == -EACCES || r == -EPERM ? ABX_EPERM : ABX_EIO;
 }
 
 static int migrate(struct abx_db *db, const struct abx_home *home, struct abx_err *err)
@@ -325,6 +335,14 @@ static int open_file(struct abx_db *db, const struct abx_home *home, bool locked
 	return r;
 }
 
+/* The error without the path in front, which is said anyway. */
+static const char *reason_of(const struct abx_err *err)
+{
+	const char *at = strstr(err->text, "': ");
+
+	return at ? at + 3 : err->text;
+}
+
 static void disconnect(struct abx_db *db)
 {
 	(void)sqlite3_close(db->sql);
@@ -344,7 +362,7 @@ static int open_locked(struct abx_db *db, const struct abx_home *home, struct ab
 	r = open_file(db, home, true, NULL, &why);
 	if (r == ABX_ECORRUPT) {
 		disconnect(db);
-		r = abx_set_aside(home, DB_NAME, companions, strrchr(why.text, ':') + 2, err);
+		r = abx_set_aside(home, DB_NAME, companions, reason_of(&why), err);
 		return r < 0 ? r : open_file(db, home, true, NULL, err);
 	}
 	if (r < 0 && err)

@@ -212,6 +212,48 @@ START_TEST(damaged_is_set_aside)
 }
 END_TEST
 
+/* Boxes elsewhere carry the install's id: it must not change with the database. */
+START_TEST(install_id_outlives_the_database)
+{
+	abx_autofree char *said = NULL;
+	struct abx_db *db = open_db();
+	char uuid[sizeof(db->install)];
+
+	memcpy(uuid, db->install, sizeof(uuid));
+	abx_db_close(db);
+	settle();
+	damage_case(_i);
+	unit_stderr_begin();
+	db = open_db();
+	said = unit_stderr_end();
+	ck_assert_str_eq(db->install, uuid);
+	abx_db_close(db);
+}
+END_TEST
+
+START_TEST(install_id_that_is_none)
+{
+	static const char *const texts[] = {"", "x", "00000000-0000-4000-8000-00000000000",
+					    "00000000-0000-4000-8000-00000000000Z\n"};
+
+	for (size_t i = 0; i < ABX_N_ELEMENTS(texts); i++) {
+		abx_autofree char *said = NULL;
+		struct abx_db *db;
+
+		unit_write_text("install", texts[i]);
+		(void)unlink(unit_path("agentbox.db"));
+		(void)unlink(unit_path("agentbox.db-wal"));
+		unit_stderr_begin();
+		db = open_db();
+		said = unit_stderr_end();
+		unit_has(said, unit_path("install"));
+		ck_assert_uint_eq(strlen(db->install), 36);
+		abx_db_close(db);
+		ck_assert_uint_eq(unit_count("install.damaged-", "Z"), i + 1);
+	}
+}
+END_TEST
+
 START_TEST(damaged_copies_are_bounded)
 {
 	abx_autofree char *said = NULL;
@@ -326,7 +368,7 @@ START_TEST(full_disk_when_new)
 			worked = true;
 		} else {
 			ck_assert_int_eq(r, ABX_EIO);
-			unit_has(err.text, unit_path("agentbox.db"));
+			unit_has(err.text, unit_dir());
 			ck_assert_msg(strstr(err.remedy, "space"), "%s", err.text);
 			failed = true;
 		}
@@ -411,6 +453,8 @@ static Suite *suite(void)
 	tcase_add_test(tc, newer_is_refused_and_left_alone);
 	tcase_add_test(tc, empty_file_is_new);
 	tcase_add_loop_test(tc, damaged_is_set_aside, 0, 8);
+	tcase_add_loop_test(tc, install_id_outlives_the_database, 0, 8);
+	tcase_add_test(tc, install_id_that_is_none);
 	tcase_add_test(tc, damaged_copies_are_bounded);
 	tcase_add_test(tc, check_finds_what_open_does_not);
 	tcase_add_test(tc, many_open_a_new_home);
