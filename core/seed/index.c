@@ -99,10 +99,10 @@ static bool take_entry(struct reader *r, struct abx_index_entry *e)
 	e->intent_to_add = extended & EXTENDED_INTENT_TO_ADD;
 	if (r->version == 4) {
 		e->path = take_delta_path(r);
-		return e->path && *e->path;
+		return e->path != NULL;
 	}
 	e->path = take_string(r);
-	if (!e->path || !*e->path)
+	if (!e->path)
 		return false;
 	/* Padded with NULs to a multiple of eight, at least one. */
 	used = (size_t)(r->at - start);
@@ -152,7 +152,13 @@ static bool take_all(struct reader *r)
 	for (; index->len < n; index->len++)
 		if (!take_entry(r, &index->entries[index->len]))
 			return false;
-	return take_extensions(r);
+	if (!take_extensions(r))
+		return false;
+	/* In a split index the names of some entries are in the other half. */
+	for (size_t i = 0; i < index->len; i++)
+		if (!*index->entries[i].path && !index->split)
+			return false;
+	return true;
 }
 
 int abx_index_parse(struct abx_index *index, const char *path, struct abx_err *err)

@@ -6,6 +6,19 @@
 
 struct seed_faults seed_faults;
 unsigned int seed_tars, seed_execs;
+const char *seed_box_home;
+
+void seed_add_tests(Suite *s, const char *name, const TTest *const *tests, size_t n)
+{
+	TCase *tc = tcase_create(name);
+
+	tcase_add_checked_fixture(tc, seed_setup, unit_dir_teardown);
+	/* Each runs dozens of programs; the machine may be busy. */
+	tcase_set_timeout(tc, 120);
+	for (size_t i = 0; i < n; i++)
+		tcase_add_test(tc, tests[i]);
+	suite_add_tcase(s, tc);
+}
 
 static void make_dir(const char *name)
 {
@@ -91,7 +104,7 @@ static int cut(int fd, struct abx_err *err)
 static int put_tar(void *ctx, const struct abx_transfer *req, struct abx_err *err)
 {
 	const char *const argv[] = {"tar", "-x", "-f", "-", "-C", req->path, NULL};
-	const struct abx_spawn s = {.argv = argv, .fd_in = req->fd, .fd_out = -1, .fd_err = 2};
+	const struct abx_spawn s = {.argv = argv, .fd_in = req->fd, .fd_out = -1, .fd_err = -1};
 	int status = 0;
 	pid_t pid;
 
@@ -143,7 +156,7 @@ static int exec_script(void *ctx, const struct abx_exec *req, struct abx_exit *r
 		ret->code = seed_faults.answer_code;
 		return deliver(req, &out, &said) ? abx_err_set(err, ABX_ECANCELED, "stopped") : 0;
 	}
-	(void)setenv("HOME", unit_path("box/home"), 1);
+	(void)setenv("HOME", seed_box_home ? seed_box_home : unit_path("box/home"), 1);
 	if (seed_faults.path)
 		(void)setenv("PATH", seed_faults.path, 1);
 	ck_assert_int_eq(abx_spawn_collect(&s, NULL, &out, &said, &status), 0);

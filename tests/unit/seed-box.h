@@ -14,6 +14,9 @@
 /* A fixture: unit_dir with host/, box/ and spool/, HOME with a git configuration. */
 void seed_setup(void);
 
+/* Tests with these fixtures. */
+void seed_add_tests(Suite *s, const char *name, const TTest *const *tests, size_t n);
+
 /* Run a shell script in host/ (sh) or box/workspace (in_box); it must succeed. */
 void sh(const char *script);
 void in_box(const char *script);
@@ -36,6 +39,7 @@ extern unsigned int seed_tars, seed_execs; /* round trips so far */
 
 struct abx_box_io seed_box_io(void);
 const char *seed_box_dir(void);
+extern const char *seed_box_home; /* NULL: box/home */
 
 /* host/ into the box as branch agentbox/one; fails the test unless it succeeds. */
 void seed_all(struct abx_seed_result *ret);
