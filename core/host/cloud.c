@@ -78,14 +78,27 @@ static void close_session(struct abx_cloud *c)
 	c->session_open = false;
 }
 
+/* A provider that never came back may still read its options. */
+static void keep_for_ever(struct abx_cloud *c)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct abx_cloud *lost;
+
+	(void)pthread_mutex_lock(&lock);
+	c->next_lost = lost;
+	lost = c;
+	(void)pthread_mutex_unlock(&lock);
+}
+
 void abx_cloud_close(struct abx_cloud *c)
 {
 	if (!c)
 		return;
 	close_session(c);
-	/* A provider that never came back may still read its options. */
-	if (atomic_load(&c->lost))
+	if (atomic_load(&c->lost)) {
+		keep_for_ever(c);
 		return;
+	}
 	abx_worker_pool_clear(&c->pool);
 	abx_gate_close(&c->gate);
 	abx_options_release(&c->options);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Loading a plugin where it cannot hurt: the child. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -27,11 +28,16 @@ static int take_stdout(void)
 	return fd;
 }
 
-/* A crash is expected here, and needs no core file; nor may the child outlive its parent. */
+/* A crash is expected here: it needs no core file, and no handler that a sanitizer installed
+ * may turn it into something else.  Nor may the child outlive its parent. */
 static void limit_self(void)
 {
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+	const struct sigaction dfl = {.sa_handler = SIG_DFL};
 	const struct rlimit none = {0, 0};
 
+	for (size_t i = 0; i < ABX_N_ELEMENTS(faults); i++)
+		(void)sigaction(faults[i], &dfl, NULL);
 	(void)setrlimit(RLIMIT_CORE, &none);
 	(void)alarm(30);
 }

@@ -29,6 +29,7 @@ struct abx_cloud {
 	struct abx_gate gate; /* for ABX_THREADS_SESSION */
 	atomic_bool lost;     /* the provider did not come back from an operation */
 	atomic_ullong round_trips;
+	struct abx_cloud *next_lost;
 };
 
 struct abx_op {
