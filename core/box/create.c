@@ -2,7 +2,6 @@
 /* Making a box, as a journaled pipeline. */
 #include "core/box/create.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -328,9 +327,12 @@ static int run_setup(struct create *c, struct abx_err *err)
 /* The last row and the record's new state are one transaction: a box is whole or pending. */
 static int finish(struct create *c, struct abx_err *err)
 {
-	abx_autofree char *spool = abx_xasprintf("%s/tmp/%s", c->app->home.path, c->box.id);
-	int r = abx_db_begin(c->app->db, err);
+	abx_autofree char *spool = abx_xasprintf("tmp/%s", c->box.id);
+	int r = abx_fs_remove_tree(c->app->home.fd, spool);
 
+	if (r < 0)
+		return abx_err_errno(err, r, "remove '%s/%s'", c->app->home.path, spool);
+	r = abx_db_begin(c->app->db, err);
 	if (r < 0)
 		return r;
 	abx_xreplace(&c->box.pending, NULL);
@@ -342,9 +344,6 @@ static int finish(struct create *c, struct abx_err *err)
 		r = abx_db_commit(c->app->db, err);
 	else
 		abx_db_rollback(c->app->db);
-	/* Litter at worst; prune takes it away. */
-	if (r == 0)
-		(void)abx_fs_remove_tree(AT_FDCWD, spool);
 	return r;
 }
 

@@ -118,19 +118,35 @@ int abx_undo_record(struct abx_app *app, const struct abx_box *box, struct abx_e
 	return r;
 }
 
-int abx_undo_box(struct abx_app *app, struct abx_box *box, const struct abx_undo *how,
-		 struct abx_err *err)
+/* The row and the record's new state are one transaction: from here on it goes, whoever
+ * finishes it. */
+static int begin_undo(struct abx_app *app, struct abx_box *box, struct abx_err *err)
 {
-	struct abx_err why = ABX_ERR_INIT;
-	bool creating = box->pending && strcmp(box->pending, "create") == 0;
-	int r = abx_journal_add(app->db, box->id, "destroy", "sandbox", ABX_JOURNAL_INTENT,
-				box->sandbox_id, err);
+	int r = abx_db_begin(app->db, err);
 
-	if (r == 0 && !creating) {
+	if (r < 0)
+		return r;
+	r = abx_journal_add(app->db, box->id, "destroy", "sandbox", ABX_JOURNAL_INTENT,
+			    box->sandbox_id, err);
+	/* A create that is undone stays one: more may exist than its record says. */
+	if (r == 0 && !(box->pending && strcmp(box->pending, "create") == 0)) {
 		abx_xreplace(&box->pending, "destroy");
 		box->state = ABX_BOX_STOPPING;
 		r = abx_boxes_update(app->db, box, err);
 	}
+	if (r == 0)
+		r = abx_db_commit(app->db, err);
+	if (r < 0)
+		abx_db_rollback(app->db);
+	return r;
+}
+
+int abx_undo_box(struct abx_app *app, struct abx_box *box, const struct abx_undo *how,
+		 struct abx_err *err)
+{
+	struct abx_err why = ABX_ERR_INIT;
+	int r = begin_undo(app, box, err);
+
 	if (r < 0)
 		return r;
 	r = undo_outside(app, box, how, &why);

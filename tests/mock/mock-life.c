@@ -77,9 +77,9 @@ int32_t mock_provision(struct abx_session *s, struct abx_call *call,
 	if (r == ABX_OK && mock_fault_is(s, "provision", "resource"))
 		r = make_resource(s, call, &b, req);
 	if (r == ABX_OK)
-		r = make_dirs(s, call, b.id);
-	if (r == ABX_OK)
 		r = mock_box_save(s, call, &b);
+	if (r == ABX_OK)
+		r = make_dirs(s, call, b.id);
 	if (r == ABX_OK)
 		r = mock_fault_after(s, call, "provision");
 	if (r == ABX_OK)
@@ -129,11 +129,13 @@ int32_t mock_list(struct abx_session *s, struct abx_call *call, const struct abx
 		return r;
 	dir = opendir(path);
 	while (dir && r == ABX_OK && (e = readdir(dir))) {
+		char *suffix = strrchr(e->d_name, '.');
 		struct mock_box b;
 
-		if (e->d_name[0] == '.')
+		if (!suffix || strcmp(suffix, ".json") != 0)
 			continue;
-		/* One that is being made or removed is not there. */
+		*suffix = '\0';
+		/* One that is being removed is not there. */
 		if (mock_box_load(s, call, e->d_name, &b) != ABX_OK)
 			continue;
 		if (matches(&b, req))
@@ -213,8 +215,8 @@ int32_t mock_destroy(struct abx_session *s, struct abx_call *call, const struct 
 	mock_host->trace(call, "DELETE", "/sandboxes/:id", 204, 50);
 	mock_kill_all(s, b.id);
 	r = remove_disk(s, call, b.attempt);
-	path = mock_path(s, "sandboxes/%s", b.id);
-	root = mock_path(s, "sandboxes/%s/root", b.id);
+	path = mock_path(s, "sandboxes/%s.json", b.id);
+	root = mock_path(s, "sandboxes/%s", b.id);
 	mock_box_release(&b);
 	if (r != ABX_OK)
 		return r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The mock provider: sandbox.json. */
+/* The mock provider: the records of sandboxes. */
 #include <fcntl.h>
 #include <string.h>
 
@@ -78,7 +78,7 @@ int32_t mock_box_load(struct abx_session *s, struct abx_call *call, const char *
 
 	if (!id || strncmp(id, "mock-", 5) != 0 || strlen(id) >= sizeof(ret->id) || strchr(id, '/'))
 		return mock_fail(call, ABX_ENOTFOUND, "no such sandbox");
-	path = mock_path(s, "sandboxes/%s/sandbox.json", id);
+	path = mock_path(s, "sandboxes/%s.json", id);
 	r = abx_fs_read(AT_FDCWD, path, &text);
 	if (r == 0)
 		r = parse(ret, id, &text);
@@ -87,9 +87,29 @@ int32_t mock_box_load(struct abx_session *s, struct abx_call *call, const char *
 	return r < 0 ? mock_fail_errno(call, r, "read sandbox.json") : ABX_OK;
 }
 
+/* A new record comes into being whole, and leaves nothing when it does not. */
+static int link_new(const char *path, const struct abx_buf *text)
+{
+	abx_autofree char *dir = strndup(path, (size_t)(strrchr(path, '/') - path));
+	abx_autoclose int fd = -1;
+	char self[64];
+	int r = abx_fs_mkdir_p(AT_FDCWD, dir, 0700);
+
+	if (r < 0)
+		return r;
+	fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	r = abx_fs_write_all(fd, text->data, text->len);
+	if (r < 0)
+		return r;
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
 int32_t mock_box_save(struct abx_session *s, struct abx_call *call, const struct mock_box *b)
 {
-	abx_autofree char *path = mock_path(s, "sandboxes/%s/sandbox.json", b->id);
+	abx_autofree char *path = mock_path(s, "sandboxes/%s.json", b->id);
 	abx_auto(abx_buf) struct abx_buf text = ABX_BUF_INIT(1 << 20);
 	cJSON *doc = cJSON_CreateObject(), *labels = cJSON_AddObjectToObject(doc, "labels");
 	int r;
@@ -102,8 +122,10 @@ int32_t mock_box_save(struct abx_session *s, struct abx_call *call, const struct
 	r = abx_json_print(doc, &text);
 	cJSON_Delete(doc);
 	if (r == 0)
+		r = link_new(path, &text);
+	if (r == -EEXIST)
 		r = abx_fs_write_atomic(AT_FDCWD, path, text.data, text.len, 0600, false);
-	return r < 0 ? mock_fail_errno(call, r, "write sandbox.json") : ABX_OK;
+	return r < 0 ? mock_fail_errno(call, r, "write the sandbox's record") : ABX_OK;
 }
 
 int32_t mock_box_emit(struct abx_session *s, struct abx_call *call, const struct mock_box *b)

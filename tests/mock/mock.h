@@ -2,7 +2,7 @@
 /*
  * tests/mock/mock.h: a provider for the tests of the core.
  *
- * A sandbox is a directory, STATE/sandboxes/ID with sandbox.json and root/; commands are real
+ * A sandbox is a record, STATE/sandboxes/ID.json, and a directory ID/root; commands are real
  * processes of this machine, without any isolation, whose paths below /workspace are mapped
  * to root/workspace.  AGENTBOX_MOCK_ROOT in a process names the root and marks it as ours.
  *
