@@ -51,8 +51,8 @@ static int copy_of_self(void)
 	while (n > 0)
 		n = sendfile(to, from, NULL, 1 << 20);
 	(void)close(from);
-	if (n < 0 || fcntl(to, F_ADD_SEALS,
-			   F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+	if (n < 0 ||
+	    fcntl(to, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return -1;
 	return to;
 }
@@ -64,9 +64,9 @@ void box_seal_program(char **argv)
 	struct stat st;
 	int fd;
 
-	if (pread(LB_FD_REQUEST, &h, sizeof(h), 0) != (ssize_t)sizeof(h) ||
-	    h.op != LB_OP_START || h.map != LB_MAP_SINGLE || stat("/proc/self/exe", &st) < 0 ||
-	    st.st_uid != geteuid() || st.st_nlink == 0)
+	if (pread(LB_FD_REQUEST, &h, sizeof(h), 0) != (ssize_t)sizeof(h) || h.op != LB_OP_START ||
+	    h.map != LB_MAP_SINGLE || stat("/proc/self/exe", &st) < 0 || st.st_uid != geteuid() ||
+	    st.st_nlink == 0)
 		return;
 	fd = copy_of_self();
 	if (fd >= 0) {
@@ -93,9 +93,8 @@ void box_send_kind(enum lb_kind kind, int64_t value)
 	box_send(&m);
 }
 
-static _Noreturn __attribute__((format(printf, 4, 0))) void fail_v(int code, const char *remedy,
-								   const char *why, const char *fmt,
-								   va_list ap)
+static _Noreturn __attribute__((format(printf, 4, 0))) void
+fail_v(int code, const char *remedy, const char *why, const char *fmt, va_list ap)
 {
 	struct lb_msg m = {.kind = LB_MSG_FAIL, .code = code};
 	int n = vsnprintf(m.text, sizeof(m.text), fmt, ap);
@@ -218,13 +217,13 @@ void box_req_load(struct box_req *ret)
 
 	if (fstat(LB_FD_REQUEST, &st) < 0 || st.st_size < (off_t)sizeof(ret->h))
 		box_fail(ABX_EPROTO, NULL, "helper: not for use by hand");
-	base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, LB_FD_REQUEST, 0);
+	base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, LB_FD_REQUEST,
+		    0);
 	if (base == MAP_FAILED)
 		box_fail_errno(errno, "helper: request");
 	(void)close(LB_FD_REQUEST);
 	memcpy(&ret->h, base, sizeof(ret->h));
-	if (ret->h.magic != LB_MAGIC ||
-	    ret->h.strings_len != (uint64_t)st.st_size - sizeof(ret->h))
+	if (ret->h.magic != LB_MAGIC || ret->h.strings_len != (uint64_t)st.st_size - sizeof(ret->h))
 		box_fail(ABX_EPROTO, "install plugin and helpers of one version",
 			 "helper: malformed request");
 	at = base + sizeof(ret->h);
@@ -306,8 +305,8 @@ pid_t box_spawn(int (*fn)(void *), void *arg, unsigned long flags)
 
 	if (stack == MAP_FAILED)
 		return -1;
-	return clone(fn, stack + CHILD_STACK_BYTES,
-		     (int)(flags | CLONE_VM | CLONE_VFORK | SIGCHLD), arg);
+	return clone(fn, stack + CHILD_STACK_BYTES, (int)(flags | CLONE_VM | CLONE_VFORK | SIGCHLD),
+		     arg);
 #endif
 }
 

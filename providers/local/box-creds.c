@@ -47,8 +47,7 @@ void box_drop_capabilities(bool no_new_privs)
 	struct __user_cap_data_struct data[2];
 
 	for (int cap = 0; cap < 64; cap++)
-		if (!(kept_capabilities & BIT(cap)) &&
-		    prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
+		if (!(kept_capabilities & BIT(cap)) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
 			if (errno == EINVAL)
 				break; /* one past the last that this kernel knows */
 			box_fail_errno(errno, "drop capability %d", cap);
@@ -178,7 +177,8 @@ void box_lookup_user(const char *name, bool single_id, struct box_user *ret)
 		} else if (strcmp(name, "root") == 0) {
 			u.name = name;
 		} else {
-			box_fail(ABX_EINVAL, NULL, "user: %.64s: not in the box's /etc/passwd", name);
+			box_fail(ABX_EINVAL, NULL, "user: %.64s: not in the box's /etc/passwd",
+				 name);
 		}
 	}
 	if (single_id && u.uid != 0)

@@ -36,7 +36,7 @@ void box_mount_dev(bool single_id)
 {
 	static const char *const devices[] = {"null", "zero", "full", "random", "urandom", "tty"};
 	static const char *const links[][2] = {
-		{"/proc/self/fd", "dev/fd"},	 {"/proc/self/fd/0", "dev/stdin"},
+		{"/proc/self/fd", "dev/fd"},	   {"/proc/self/fd/0", "dev/stdin"},
 		{"/proc/self/fd/1", "dev/stdout"}, {"/proc/self/fd/2", "dev/stderr"},
 		{"pts/ptmx", "dev/ptmx"},
 	};
@@ -73,7 +73,8 @@ static void make_read_only(const char *path)
 	if (mount(path, path, NULL, MS_BIND | MS_REC, NULL) < 0)
 		mask_failed(path);
 	else if (mount(NULL, path, NULL,
-		       MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		       MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		       NULL) < 0)
 		box_fail_errno(errno, "read-only /%s", path);
 }
 
@@ -109,18 +110,20 @@ void box_mount_kernel(void)
 		"proc/bus", "proc/fs", "proc/irq", "proc/sys", "proc/sysrq-trigger",
 	};
 	static const char *const hidden[] = {
-		"proc/acpi",	     "proc/asound",	  "proc/kcore",	      "proc/keys",
-		"proc/latency_stats", "proc/timer_list",  "proc/timer_stats", "proc/sched_debug",
-		"proc/scsi",	     "proc/interrupts",	  "sys/firmware",
-		"sys/devices/virtual/powercap",
+		"proc/acpi",	    "proc/asound",	  "proc/kcore",
+		"proc/keys",	    "proc/latency_stats", "proc/timer_list",
+		"proc/timer_stats", "proc/sched_debug",	  "proc/scsi",
+		"proc/interrupts",  "sys/firmware",	  "sys/devices/virtual/powercap",
 	};
 
 	raise_loopback();
 	if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0) {
 		if (errno == EPERM)
-			box_fail(ABX_EPERM,
-				 "start the outer container with --security-opt systempaths=unconfined",
-				 "mount /proc: refused, the outer container hides parts of its own");
+			box_fail(
+				ABX_EPERM,
+				"start the outer container with --security-opt "
+				"systempaths=unconfined",
+				"mount /proc: refused, the outer container hides parts of its own");
 		box_fail_errno(errno, "mount /proc");
 	}
 	/* Refused where the outer container hides parts of its own; a box can do without. */

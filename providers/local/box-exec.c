@@ -117,7 +117,7 @@ static char **make_candidates(const char *program, const char *path)
 		return v;
 	}
 	for (n = 0; *path; path += path[strcspn(path, ":")] == ':' ? strcspn(path, ":") + 1
-								  : strcspn(path, ":")) {
+								   : strcspn(path, ":")) {
 		int len = (int)strcspn(path, ":");
 
 		if (len)
@@ -165,9 +165,9 @@ static int become_command(void *arg)
 	sigset_t none;
 
 	(void)setsid();
-	if (c->pty && (dup2(c->pty->slave, STDIN_FILENO) < 0 ||
-		       dup2(c->pty->slave, STDOUT_FILENO) < 0 ||
-		       dup2(c->pty->slave, STDERR_FILENO) < 0 || ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0))
+	if (c->pty &&
+	    (dup2(c->pty->slave, STDIN_FILENO) < 0 || dup2(c->pty->slave, STDOUT_FILENO) < 0 ||
+	     dup2(c->pty->slave, STDERR_FILENO) < 0 || ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0))
 		give_up(c, "terminal");
 	if ((!c->single_id && setgroups(c->user.n_groups, c->user.groups) < 0) ||
 	    setresgid(c->user.gid, c->user.gid, c->user.gid) < 0 ||

@@ -51,7 +51,8 @@ int box_upload(const struct box_req *rq)
 	int fd, err;
 
 	if (rq->path[0] != '/' || !slash[1])
-		box_fail(ABX_EINVAL, NULL, "upload: %.512s: not an absolute path of a file", rq->path);
+		box_fail(ABX_EINVAL, NULL, "upload: %.512s: not an absolute path of a file",
+			 rq->path);
 	if (rq->h.flags & LB_F_CREATE_PARENTS)
 		box_make_parents(rq->path, false);
 	/* Readers see the old file or the new one. */

@@ -30,7 +30,9 @@ static const char *const top_directories[] = {
 	"usr", "opt", "bin", "sbin", "lib", "lib32", "lib64", "libx32",
 };
 static const char *const package_databases[] = {
-	"var/lib/dpkg", "var/lib/rpm", "var/lib/pacman",
+	"var/lib/dpkg",
+	"var/lib/rpm",
+	"var/lib/pacman",
 };
 
 static void make_layer(const struct store *st, const char *name)
@@ -52,9 +54,10 @@ static int mount_overlay(const struct store *st, const char *target, const char 
 	(void)snprintf(work, sizeof(work), "%s.work", layer);
 	make_layer(st, upper);
 	make_layer(st, work);
-	n = snprintf(options, sizeof(options),
-		     "lowerdir=%s,upperdir=/proc/self/fd/%d/%s,workdir=/proc/self/fd/%d/%s,userxattr",
-		     lower, st->layers_fd, upper, st->layers_fd, work);
+	n = snprintf(
+		options, sizeof(options),
+		"lowerdir=%s,upperdir=/proc/self/fd/%d/%s,workdir=/proc/self/fd/%d/%s,userxattr",
+		lower, st->layers_fd, upper, st->layers_fd, work);
 	if (n < 0 || (size_t)n >= sizeof(options))
 		return ENAMETOOLONG;
 	return mount("overlay", target, "overlay", MS_NODEV, options) < 0 ? errno : 0;
@@ -105,7 +108,8 @@ static void mount_host_directory(const struct store *st, const char *name, const
 	/* Directories of the skeleton belong to box root, so that it can add files there. */
 	(void)snprintf(extra, sizeof(extra), "cache/%.32s/top/%s", skeleton, name);
 	if (faccessat(st->fd, extra, F_OK, 0) == 0)
-		(void)snprintf(lower, sizeof(lower), "/proc/self/fd/%d/%s:%s", st->fd, extra, source);
+		(void)snprintf(lower, sizeof(lower), "/proc/self/fd/%d/%s:%s", st->fd, extra,
+			       source);
 	else
 		(void)snprintf(lower, sizeof(lower), "%s", source);
 	r = mount_overlay(st, name, lower, name);

@@ -69,9 +69,10 @@ static _Noreturn void fail_clone(int err)
 		box_fail(ABX_EPERM, "enter the root with pivot_root (unshare -m, or bwrap)",
 			 "new user namespace: not possible inside a chroot");
 	if (seccomp_filtered())
-		box_fail(ABX_EPERM,
-			 "start the outer container with --security-opt seccomp=unconfined",
-			 "new user namespace: forbidden by a seccomp filter of the outer container");
+		box_fail(
+			ABX_EPERM,
+			"start the outer container with --security-opt seccomp=unconfined",
+			"new user namespace: forbidden by a seccomp filter of the outer container");
 	box_fail(ABX_EPERM, "see `agentbox doctor --provider local`",
 		 "new user namespace: not permitted");
 }
@@ -119,16 +120,15 @@ static void map_by_program(const char *program, const char *file, pid_t pid, uin
 	(void)snprintf(count, sizeof(count), "%u", LB_MAP_IDS);
 	r = posix_spawnp(&child, program, NULL, NULL, argv, environ);
 	if (r == ENOENT)
-		box_fail(ABX_ENOTFOUND, "install the package uidmap",
-			 "%s: %s is missing", file, program);
+		box_fail(ABX_ENOTFOUND, "install the package uidmap", "%s: %s is missing", file,
+			 program);
 	if (r)
 		box_fail_errno(r, "%s", program);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (status != 0)
 		box_fail(ABX_EPERM, "give your user 65536 ids in /etc/subuid and /etc/subgid",
-			 "%s: %s refused ids %u to %u", file, program, base,
-			 base + LB_MAP_IDS - 1);
+			 "%s: %s refused ids %u to %u", file, program, base, base + LB_MAP_IDS - 1);
 }
 
 void box_write_maps(const struct box_req *rq, pid_t pid)
@@ -156,7 +156,8 @@ void box_write_maps(const struct box_req *rq, pid_t pid)
 		r = write_proc(pid, "gid_map", gids);
 	if (r == EPERM && rq->h.map == LB_MAP_DIRECT)
 		box_fail(ABX_EPERM,
-			 "give root a range of 65536 ids of this machine in /etc/subuid and /etc/subgid",
+			 "give root a range of 65536 ids of this machine in /etc/subuid and "
+			 "/etc/subgid",
 			 "uid_map: ids %u to %u do not exist here (inside a user namespace)",
 			 rq->h.uid_base, rq->h.uid_base + LB_MAP_IDS - 1);
 	if (r)

@@ -96,8 +96,8 @@ static bool is_system(const char *line, const char *end, uint32_t id)
 char *box_make_passwd(const char *host, const char *shell)
 {
 	struct text t = {NULL, 0};
-	char *own = box_printf("root:x:0:0:root:/root:%s\n"
-			       LB_BOX_USER ":x:%u:%u::" LB_BOX_HOME ":%s\n",
+	char *own = box_printf("root:x:0:0:root:/root:%s\n" LB_BOX_USER ":x:%u:%u::" LB_BOX_HOME
+			       ":%s\n",
 			       shell, LB_BOX_UID, LB_BOX_UID, shell);
 
 	text_adds(&t, own);

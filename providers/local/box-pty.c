@@ -15,7 +15,8 @@
 
 void box_pty_open(struct box_pty *p, const struct box_req *rq, const struct box_user *u)
 {
-	struct winsize w = {.ws_row = (unsigned short)rq->h.rows, .ws_col = (unsigned short)rq->h.cols};
+	struct winsize w = {.ws_row = (unsigned short)rq->h.rows,
+			    .ws_col = (unsigned short)rq->h.cols};
 	bool single = rq->h.flags & LB_F_SINGLE_ID;
 	int unlocked = 0;
 
@@ -39,8 +40,9 @@ void box_pty_poll(const struct box_pty *p, struct pollfd *fds)
 
 	fds[0] = (struct pollfd){.fd = p->input_open && !p->in_len ? STDIN_FILENO : -1,
 				 .events = POLLIN};
-	fds[1] = (struct pollfd){.fd = p->master,
-				 .events = (short)((full ? 0 : POLLIN) | (p->in_len ? POLLOUT : 0))};
+	fds[1] =
+		(struct pollfd){.fd = p->master,
+				.events = (short)((full ? 0 : POLLIN) | (p->in_len ? POLLOUT : 0))};
 	fds[2] = (struct pollfd){.fd = p->output_open && p->out_len ? STDOUT_FILENO : -1,
 				 .events = POLLOUT};
 	/* A terminal that nobody has open is always "ready". */

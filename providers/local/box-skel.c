@@ -30,10 +30,10 @@
 
 /* Of /etc, what the box has its own of, or what is about this machine alone. */
 static const char *const not_copied[] = {
-	"passwd",    "passwd-", "group",  "group-",   "shadow",	    "shadow-",	"gshadow",
-	"gshadow-",  "subuid",	"subuid-", "subgid",  "subgid-",    "hostname", "hosts",
-	"mtab",	     "fstab",	"crypttab", "sudoers", "machine-id", "agentbox", "resolv.conf",
-	".pwd.lock",
+	"passwd",     "passwd-",  "group",	 "group-",    "shadow",	  "shadow-",
+	"gshadow",    "gshadow-", "subuid",	 "subuid-",   "subgid",	  "subgid-",
+	"hostname",   "hosts",	  "mtab",	 "fstab",     "crypttab", "sudoers",
+	"machine-id", "agentbox", "resolv.conf", ".pwd.lock",
 };
 
 static bool is_dot(const char *name)
@@ -61,7 +61,8 @@ static DIR *open_directory(int dirfd, const char *name)
 
 static void print_host(char name[LOCAL_PRINT_TEXT])
 {
-	static const char *const also[] = {"/bin", "/lib", "/lib64", "/usr", "/opt", "/usr/local",
+	static const char *const also[] = {"/bin",	    "/lib",	    "/lib64",
+					   "/usr",	    "/opt",	    "/usr/local",
 					   "/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman"};
 	struct local_print p = {SKELETON_FORMAT, geteuid()};
 	struct stat st;
@@ -143,7 +144,8 @@ static void copy_tree(int from_dir, const char *from, int to_dir, const char *to
 			copy_file(dirfd(d), out, name, &st, owner);
 		} else if (S_ISLNK(st.st_mode)) {
 			copy_link(dirfd(d), out, name);
-		} else if (S_ISDIR(st.st_mode) && (st.st_mode & 0005) == 0005 && depth < DEPTH_MAX) {
+		} else if (S_ISDIR(st.st_mode) && (st.st_mode & 0005) == 0005 &&
+			   depth < DEPTH_MAX) {
 			if (mkdirat(out, name, 0755) < 0 && errno != EEXIST)
 				box_fail_errno(errno, "copy /etc: %s", name);
 			copy_tree(dirfd(d), name, out, name, owner, depth + 1);
@@ -193,16 +195,16 @@ static void make_directories(int root, uid_t user)
 		mode_t mode;
 		bool of_user;
 	} dirs[] = {
-		{"etc", 0755, false},	   {"etc/agentbox", 0755, false},
-		{"home", 0755, false},	   {LB_BOX_HOME + 1, 0755, true},
-		{"root", 0700, false},	   {"tmp", 01777, false},
-		{"var", 0755, false},	   {"var/tmp", 01777, false},
-		{"var/lib", 0755, false},  {"var/cache", 0755, false},
-		{"var/log", 0755, false},  {"var/log/agentbox", 0755, true},
+		{"etc", 0755, false},	    {"etc/agentbox", 0755, false},
+		{"home", 0755, false},	    {&LB_BOX_HOME[1], 0755, true},
+		{"root", 0700, false},	    {"tmp", 01777, false},
+		{"var", 0755, false},	    {"var/tmp", 01777, false},
+		{"var/lib", 0755, false},   {"var/cache", 0755, false},
+		{"var/log", 0755, false},   {"var/log/agentbox", 0755, true},
 		{"var/spool", 0755, false}, {"run", 0755, false},
-		{"dev", 0755, false},	   {"proc", 0555, false},
-		{"sys", 0555, false},	   {"mnt", 0755, false},
-		{"srv", 0755, false},	   {LB_WORKSPACE + 1, 0755, true},
+		{"dev", 0755, false},	    {"proc", 0555, false},
+		{"sys", 0555, false},	    {"mnt", 0755, false},
+		{"srv", 0755, false},	    {&LB_WORKSPACE[1], 0755, true},
 	};
 
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
@@ -210,7 +212,8 @@ static void make_directories(int root, uid_t user)
 		    fchmodat(root, dirs[i].path, dirs[i].mode, 0) < 0 ||
 		    (dirs[i].of_user && user && fchownat(root, dirs[i].path, user, user, 0) < 0))
 			box_fail_errno(errno, "skeleton: /%s", dirs[i].path);
-	if (symlinkat("/run", root, "var/run") < 0 || symlinkat("/run/lock", root, "var/lock") < 0 ||
+	if (symlinkat("/run", root, "var/run") < 0 ||
+	    symlinkat("/run/lock", root, "var/lock") < 0 ||
 	    symlinkat("/proc/self/mounts", root, "etc/mtab") < 0)
 		box_fail_errno(errno, "skeleton: /var/run");
 }
@@ -290,7 +293,7 @@ static void build(int cache_fd, const char *name)
 	make_top(root);
 	make_usr_local(layer);
 	copy_tree(AT_FDCWD, "/etc", root, "etc", 0, 0);
-	copy_tree(AT_FDCWD, "/etc/skel", root, LB_BOX_HOME + 1, user, 1);
+	copy_tree(AT_FDCWD, "/etc/skel", root, &LB_BOX_HOME[1], user, 1);
 	make_accounts(root);
 	put_text(root, "etc/machine-id", 0444, "");
 	put_text(root, "etc/resolv.conf", 0644, "");

@@ -73,8 +73,8 @@ void box_become_user(const struct box_user *u, bool single_id);
 void box_lookup_user(const char *name, bool single_id, struct box_user *ret);
 
 /* box-ns.c */
-#define BOX_NAMESPACES                                                                        \
-	((unsigned long)(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |          \
+#define BOX_NAMESPACES                                                               \
+	((unsigned long)(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | \
 			 CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP))
 pid_t box_clone(const struct box_req *rq, unsigned long flags);
 /* In the child: wait until the parent has written the maps; end when it failed to. */

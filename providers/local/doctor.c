@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-static int32_t row(struct abx_call *call, const char *check, const char *status,
-		   const char *detail, const char *remedy)
+static int32_t row(struct abx_call *call, const char *check, const char *status, const char *detail,
+		   const char *remedy)
 {
 	const struct abx_kv cells[] = {
 		{"check", check}, {"status", status}, {"detail", detail}, {"remedy", remedy}};
@@ -41,7 +41,8 @@ static int32_t check_ids(struct abx_session *s, struct abx_call *call)
 /* The truth about namespaces and overlays is told by making a box of them. */
 static int32_t check_box(struct abx_session *s, struct abx_call *call)
 {
-	static const char namespaces[] = "user namespaces", overlay[] = "overlay in a user namespace";
+	static const char namespaces[] = "user namespaces",
+			  overlay[] = "overlay in a user namespace";
 	struct lb_msg m = {.kind = 0};
 	bool no_namespace;
 	int32_t r = local_probe(s, call, &m);

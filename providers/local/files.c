@@ -146,8 +146,8 @@ static int32_t read_entries(struct abx_call *call, int fd)
 	}
 }
 
-int32_t local_list_files(struct abx_session *s, struct abx_call *call,
-			 const struct abx_sandbox *sb, const char *dir)
+int32_t local_list_files(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+			 const char *dir)
 {
 	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_LIST};
 	struct local_box b = LOCAL_BOX_INIT;

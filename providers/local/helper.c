@@ -108,8 +108,12 @@ int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
 	/* Nothing of the caller's environment: a box's first process keeps this one. */
 	static const char *const env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
 	const char *argv[] = {a->program, NULL};
-	struct abx_spawn sp = {.argv = argv, .envp = env, .fd_in = a->fd_in, .fd_out = a->fd_out,
-			       .fd_err = a->fd_err, .new_session = 1};
+	struct abx_spawn sp = {.argv = argv,
+			       .envp = env,
+			       .fd_in = a->fd_in,
+			       .fd_out = a->fd_out,
+			       .fd_err = a->fd_err,
+			       .new_session = 1};
 	int status[2] = {-1, -1}, life[2] = {-1, -1}, request = -1;
 	struct local_helper h = LOCAL_HELPER_INIT;
 	int r;
@@ -121,7 +125,7 @@ int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
 	if (s->map == LB_MAP_SINGLE)
 		a->req.flags |= LB_F_SINGLE_ID;
 	r = make_request(a, &request);
-	if (r == 0 && (pipe2(status, O_CLOEXEC) < 0 || 
+	if (r == 0 && (pipe2(status, O_CLOEXEC) < 0 ||
 		       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, life) < 0))
 		r = -errno;
 	if (r == 0) {
@@ -182,7 +186,8 @@ int32_t local_helper_any(struct abx_call *call, const struct local_helper *h, st
 		if (got == 1)
 			return ABX_OK;
 		if (got == 0)
-			return local_fail(call, ABX_ESTATE, NULL, "the box ended while it was used");
+			return local_fail(call, ABX_ESTATE, NULL,
+					  "the box ended while it was used");
 	}
 }
 

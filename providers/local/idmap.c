@@ -45,9 +45,8 @@ static bool find_range(const char *path, const char *name, uid_t uid, uint32_t *
 		const char *first = line + n + 1, *count;
 		uint32_t base, ids;
 
-		if (line[n] != ':' ||
-		    !((n == strlen(name) && memcmp(line, name, n) == 0) ||
-		      (n == strlen(number) && memcmp(line, number, n) == 0)))
+		if (line[n] != ':' || !((n == strlen(name) && memcmp(line, name, n) == 0) ||
+					(n == strlen(number) && memcmp(line, number, n) == 0)))
 			continue;
 		n = strcspn(first, ":\n");
 		count = first + n + 1;

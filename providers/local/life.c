@@ -30,7 +30,7 @@ static int send_signal(int pidfd, int signo)
 }
 
 int32_t local_open(struct abx_session *s, struct abx_call *call, const char *id,
-			struct local_box *b)
+		   struct local_box *b)
 {
 	int r = local_box_open(s, id, b);
 
@@ -101,9 +101,9 @@ static int open_first_process(pid_t pid)
 }
 
 /* From the helper's first word to a box that runs. */
-static int32_t follow_start(struct abx_session *s, struct abx_call *call,
-			    const struct local_box *b, const struct local_helper *h,
-			    int64_t expires_at_ms, struct local_run *run)
+static int32_t follow_start(struct abx_session *s, struct abx_call *call, const struct local_box *b,
+			    const struct local_helper *h, int64_t expires_at_ms,
+			    struct local_run *run)
 {
 	struct lb_msg m;
 	int32_t r = local_helper_next(call, h, &m);
@@ -132,8 +132,8 @@ static int32_t follow_start(struct abx_session *s, struct abx_call *call,
  * its dead client never let go ends by itself within moments. */
 static int32_t take_live(struct abx_call *call, const struct local_box *b, int *ret_fd)
 {
-	abx_autoclose int fd = openat(b->dir_fd, "live", O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-				      0600);
+	abx_autoclose int fd =
+		openat(b->dir_fd, "live", O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int64_t end = local_host->now_ms(local_host->ctx) + LIVE_WAIT_MS;
 
 	if (fd < 0)
@@ -194,9 +194,8 @@ static int32_t start_first_process(struct abx_session *s, struct abx_call *call,
 	return r;
 }
 
-int32_t local_start_locked(struct abx_session *s, struct abx_call *call,
-			   const struct local_box *b, uint32_t flags, int64_t timeout_ms,
-			   struct local_run *run)
+int32_t local_start_locked(struct abx_session *s, struct abx_call *call, const struct local_box *b,
+			   uint32_t flags, int64_t timeout_ms, struct local_run *run)
 {
 	int32_t r;
 
@@ -268,7 +267,8 @@ static int32_t open_for_destroy(struct abx_session *s, struct abx_call *call, co
 	b->id = id;
 	b->dir_fd = openat(s->boxes_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (b->dir_fd < 0)
-		return errno == ENOENT ? ABX_ENOTFOUND : local_fail_errno(call, errno, "box %s", id);
+		return errno == ENOENT ? ABX_ENOTFOUND
+				       : local_fail_errno(call, errno, "box %s", id);
 	return ABX_OK;
 }
 

@@ -58,7 +58,7 @@ struct local_box {
 
 /* The running side of a box. */
 struct local_run {
-	int pidfd; /* -1: not running */
+	int pidfd;  /* -1: not running */
 	bool ready; /* false: its root is not in place yet, and nobody may enter */
 	int64_t pid, expires_at_ms;
 };
@@ -87,11 +87,17 @@ int local_make_box_dir(const struct abx_session *s, int at, const char *name);
 /* -ENOENT: there is no such box.  -EPROTO: its record is damaged. */
 int local_box_open(const struct abx_session *s, const char *id, struct local_box *ret);
 void local_box_release(struct local_box *b);
-#define LOCAL_BOX_INIT {.dir_fd = -1}
+#define LOCAL_BOX_INIT       \
+	{                    \
+		.dir_fd = -1 \
+	}
 int local_run_open(const struct abx_session *s, const struct local_box *b, struct local_run *ret);
 int local_run_write(const struct abx_session *s, int dir_fd, pid_t pid, int64_t expires_at_ms);
 void local_run_release(struct local_run *r);
-#define LOCAL_RUN_INIT {.pidfd = -1}
+#define LOCAL_RUN_INIT      \
+	{                   \
+		.pidfd = -1 \
+	}
 /* Take the box's lock, for as long as b->dir_fd is open. */
 int32_t local_box_lock(const struct abx_session *s, struct abx_call *call,
 		       const struct local_box *b);
@@ -110,7 +116,10 @@ struct local_helper {
 	pid_t pid;
 	int status_fd, lifeline;
 };
-#define LOCAL_HELPER_INIT {.pid = -1, .status_fd = -1, .lifeline = -1}
+#define LOCAL_HELPER_INIT                                  \
+	{                                                  \
+		.pid = -1, .status_fd = -1, .lifeline = -1 \
+	}
 struct local_helper_args {
 	const char *program;
 	struct lb_req req; /* op, flags and numbers; the rest is filled in */
@@ -122,8 +131,7 @@ struct local_helper_args {
 	int fd_in, fd_out, fd_err;
 	int fd_box, fd_live; /* -1: none */
 };
-#define LOCAL_HELPER_ARGS_INIT                                                                \
-	.fd_in = -1, .fd_out = -1, .fd_err = -1, .fd_box = -1, .fd_live = -1
+#define LOCAL_HELPER_ARGS_INIT .fd_in = -1, .fd_out = -1, .fd_err = -1, .fd_box = -1, .fd_live = -1
 int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
 			   struct local_helper_args *a, struct local_helper *ret);
 /* The next message; ABX_EIO, already failed, when there is none any more.  A LB_MSG_FAIL
@@ -135,8 +143,8 @@ int32_t local_helper_any(struct abx_call *call, const struct local_helper *h, st
 int local_helper_read(const struct local_helper *h, struct lb_msg *m);
 int32_t local_helper_failed(struct abx_call *call, const struct lb_msg *m);
 void local_helper_control(const struct local_helper *h, uint16_t kind, uint16_t a, uint16_t b);
-void local_helper_kill(struct local_helper *h); /* and forget it */
-void local_helper_wait(struct local_helper *h); /* it is about to end by itself */
+void local_helper_kill(struct local_helper *h);	 /* and forget it */
+void local_helper_wait(struct local_helper *h);	 /* it is about to end by itself */
 void local_helper_leave(struct local_helper *h); /* it outlives the call */
 /* Enter a running box: its pidfd and flags for a request. */
 int32_t local_box_enter(struct abx_session *s, struct abx_call *call, const char *id,
@@ -148,9 +156,8 @@ int32_t local_open(struct abx_session *s, struct abx_call *call, const char *id,
 		   struct local_box *b);
 int32_t local_lock(struct abx_session *s, struct abx_call *call, const struct local_box *b);
 /* Start a box whose lock is held, unless it runs already. */
-int32_t local_start_locked(struct abx_session *s, struct abx_call *call,
-			   const struct local_box *b, uint32_t flags, int64_t timeout_ms,
-			   struct local_run *run);
+int32_t local_start_locked(struct abx_session *s, struct abx_call *call, const struct local_box *b,
+			   uint32_t flags, int64_t timeout_ms, struct local_run *run);
 /* provision.c: make a box for a moment; READY or FAIL in *ret. */
 int32_t local_probe(struct abx_session *s, struct abx_call *call, struct lb_msg *ret);
 

@@ -30,8 +30,8 @@ static inline int abx_open_tree(int dirfd, const char *path)
 
 static inline int abx_mount_setattr(int fd, const struct abx_mount_attr *attr)
 {
-	return (int)syscall(SYS_mount_setattr, fd, "", (unsigned int)AT_EMPTY_PATH | ABX_AT_RECURSIVE,
-			    attr, sizeof(*attr));
+	return (int)syscall(SYS_mount_setattr, fd, "",
+			    (unsigned int)AT_EMPTY_PATH | ABX_AT_RECURSIVE, attr, sizeof(*attr));
 }
 
 static inline int abx_move_mount(int fd, const char *target)

@@ -29,8 +29,8 @@ static uint64_t mix(uint64_t h, const void *data, size_t len, uint64_t k)
 }
 
 /* Entries are added up, so that the order of a directory does not matter. */
-static struct local_print print_add(struct local_print *sum, struct local_print seed, const char *name,
-			      const struct stat *st)
+static struct local_print print_add(struct local_print *sum, struct local_print seed,
+				    const char *name, const struct stat *st)
 {
 	const int64_t facts[] = {(int64_t)st->st_mode, st->st_size, st->st_mtim.tv_sec,
 				 st->st_mtim.tv_nsec};
@@ -73,8 +73,7 @@ static void add_tree(struct local_print *sum, struct local_print seed, int at, c
 	while ((e = readdir(d))) {
 		struct local_print own;
 
-		if (is_dot(e->d_name) ||
-		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (is_dot(e->d_name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		own = print_add(sum, seed, e->d_name, &st);
 		if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX)

@@ -21,7 +21,10 @@
 struct local_print {
 	uint64_t a, b;
 };
-#define LOCAL_PRINT_INIT {0, 0}
+#define LOCAL_PRINT_INIT \
+	{                \
+		0, 0     \
+	}
 #define LOCAL_PRINT_TEXT 33
 
 void local_print_tree(struct local_print *p, int at, const char *name);

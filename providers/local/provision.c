@@ -133,8 +133,8 @@ static int make_locked_dir(const struct abx_session *s, char *name, size_t size,
 			return -errno;
 		fd = openat(s->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		/* The caller's umask must not keep box root out. */
-		if (fd >= 0 && fchmod(fd, 0711) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 &&
-		    st.st_nlink > 0) {
+		if (fd >= 0 && fchmod(fd, 0711) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+		    fstat(fd, &st) == 0 && st.st_nlink > 0) {
 			*ret_fd = fd;
 			return 0;
 		}
@@ -186,8 +186,8 @@ static const char *wanted_image(const struct abx_session *s, const struct abx_pr
 }
 
 static int32_t make_or_adopt(struct abx_session *s, struct abx_call *call, const char *id,
-			     const char *image, const struct abx_provision *p,
-			     struct local_box *b, bool *ret_new)
+			     const char *image, const struct abx_provision *p, struct local_box *b,
+			     bool *ret_new)
 {
 	int r = make_box(s, id, image, p, b);
 	int32_t e;
@@ -210,7 +210,8 @@ static int32_t choose_id(struct abx_call *call, const struct abx_provision *p, c
 	if (p->idempotency_key) {
 		if (!local_id_valid(p->idempotency_key))
 			return local_fail(call, ABX_EINVAL, NULL,
-					  "idempotency key: not 1 to %d of [0-9a-z-]", LOCAL_ID_MAX);
+					  "idempotency key: not 1 to %d of [0-9a-z-]",
+					  LOCAL_ID_MAX);
 		(void)snprintf(id, size, "%s", p->idempotency_key);
 		return ABX_OK;
 	}

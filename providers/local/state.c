@@ -379,7 +379,8 @@ int32_t local_sweep(const struct abx_session *s, struct abx_call *call)
 
 		if (e->d_name[0] == '.')
 			continue;
-		dead = openat(s->tmp_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		dead = openat(s->tmp_fd, e->d_name,
+			      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (dead < 0)
 			continue;
 		/* Its maker holds a lock for as long as it lives.  What cannot be removed

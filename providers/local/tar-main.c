@@ -65,7 +65,8 @@ static int unpack_image(const struct box_req *rq)
 	};
 
 	(void)umask(0);
-	if (fchdir(LB_FD_BOX) < 0 || mkdir("root", 0755) < 0 || chroot("root") < 0 || chdir("/") < 0)
+	if (fchdir(LB_FD_BOX) < 0 || mkdir("root", 0755) < 0 || chroot("root") < 0 ||
+	    chdir("/") < 0)
 		box_fail_errno(errno, "image: state directory");
 	(void)close(LB_FD_BOX);
 	box_send_kind(LB_MSG_DONE, tar_unpack(&u));

@@ -50,16 +50,16 @@ static const char *verb(const struct tar_unpack *u)
 	return u->is_image ? "image" : "put";
 }
 
-static _Noreturn void fail_archive(const struct tar_unpack *u, struct archive *a,
-				   const char *name)
+static _Noreturn void fail_archive(const struct tar_unpack *u, struct archive *a, const char *name)
 {
 	int err = archive_errno(a);
-	int code = err == EACCES || err == EPERM ? ABX_EPERM
+	int code = err == EACCES || err == EPERM		  ? ABX_EPERM
 		   : err == ENOSPC || err == EDQUOT || err == EIO ? ABX_EIO
-		   : err == EILSEQ || err == -1 ? ABX_EINVAL
-										    : ABX_EIO;
+		   : err == EILSEQ || err == -1			  ? ABX_EINVAL
+								  : ABX_EIO;
 
-	box_fail(code, NULL, "%s: %.256s%s%.256s: %s", verb(u), u->what, name ? ": " : "", name ? name : "",
+	box_fail(code, NULL, "%s: %.256s%s%.256s: %s", verb(u), u->what, name ? ": " : "",
+		 name ? name : "",
 		 archive_error_string(a) ? archive_error_string(a) : "damaged stream");
 }
 
@@ -77,10 +77,11 @@ static bool has_dotdot(const char *path)
 static void check_name(const struct tar_unpack *u, const char *name, const char *kind)
 {
 	if (!name || !*name)
-		box_fail(ABX_EINVAL, NULL, "%s: %.256s: an entry without a %s", verb(u), u->what, kind);
+		box_fail(ABX_EINVAL, NULL, "%s: %.256s: an entry without a %s", verb(u), u->what,
+			 kind);
 	if (name[0] == '/' || has_dotdot(name))
-		box_fail(ABX_EINVAL, NULL, "%s: %.256s: %s leads outside: %.256s", verb(u), u->what, kind,
-			 name);
+		box_fail(ABX_EINVAL, NULL, "%s: %.256s: %s leads outside: %.256s", verb(u), u->what,
+			 kind, name);
 }
 
 /* "/./usr/bin" is "usr/bin" in an image; the root itself is ".". */
@@ -144,8 +145,8 @@ static bool prepare_entry(const struct tar_unpack *u, struct archive_entry *e)
 		/* A box has a /dev of its own. */
 		if (u->is_image)
 			return false;
-		box_fail(ABX_EINVAL, NULL, "%s: %.256s: %.256s: a device or socket", verb(u), u->what,
-			 archive_entry_pathname(e));
+		box_fail(ABX_EINVAL, NULL, "%s: %.256s: %.256s: a device or socket", verb(u),
+			 u->what, archive_entry_pathname(e));
 	}
 	if (!u->is_image)
 		archive_entry_set_perm(e, (mode_t)(archive_entry_perm(e) & ~(mode_t)SPECIAL_BITS));
@@ -196,7 +197,8 @@ static struct archive *open_out(const struct tar_unpack *u)
 		flags |= ARCHIVE_EXTRACT_OWNER;
 	flags |= u->is_image ? ARCHIVE_EXTRACT_XATTR : ARCHIVE_EXTRACT_SECURE_SYMLINKS;
 	if (!a || archive_write_disk_set_options(a, flags) < ARCHIVE_WARN)
-		box_fail(ABX_ENOMEM, NULL, "%s: %.256s: libarchive: out of memory", verb(u), u->what);
+		box_fail(ABX_ENOMEM, NULL, "%s: %.256s: libarchive: out of memory", verb(u),
+			 u->what);
 	return a;
 }
 
@@ -239,7 +241,7 @@ int64_t tar_unpack(const struct tar_unpack *u)
 	if (archive_write_close(out) < (u->is_image ? ARCHIVE_WARN : ARCHIVE_OK))
 		fail_archive(u, out, NULL);
 	if (u->size_bytes >= 0 && s.left > 0)
-		box_fail(ABX_EIO, NULL, "%s: %.256s: the stream ended %lld bytes early", verb(u), u->what,
-			 (long long)s.left);
+		box_fail(ABX_EIO, NULL, "%s: %.256s: the stream ended %lld bytes early", verb(u),
+			 u->what, (long long)s.left);
 	return s.done;
 }

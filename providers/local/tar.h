@@ -16,7 +16,7 @@ struct tar_unpack {
 	bool keep_owner;    /* numeric ids of the stream instead of the caller's own */
 	bool is_image;	    /* a whole root, and this process is confined to it: setuid bits and
 			     * capabilities too, absolute names, links on the way */
-	const char *what; /* for messages */
+	const char *what;   /* for messages */
 };
 /* Returns the bytes of the stream. */
 int64_t tar_unpack(const struct tar_unpack *u);

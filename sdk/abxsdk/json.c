@@ -84,13 +84,12 @@ int abx_json_obj(const cJSON *obj, const char *key, const cJSON **ret)
 	return 0;
 }
 
-int abx_json_each_str(const cJSON *obj,
-		      int (*visit)(void *ctx, const char *key, const char *value), void *ctx)
+int abx_json_each_str(const cJSON *obj, int (*visit)(void *ctx, const char *key, const char *value),
+		      void *ctx)
 {
 	const cJSON *m;
 
-	cJSON_ArrayForEach(m, obj)
-	{
+	cJSON_ArrayForEach(m, obj) {
 		int r;
 
 		if (!cJSON_IsString(m))

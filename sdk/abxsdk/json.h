@@ -40,8 +40,8 @@ int abx_json_bool(const cJSON *obj, const char *key, bool dflt, bool *ret);
 int abx_json_obj(const cJSON *obj, const char *key, const cJSON **ret);
 
 /* Visit each member of an object whose values are all strings; `obj` may be NULL. */
-int abx_json_each_str(const cJSON *obj,
-		      int (*visit)(void *ctx, const char *key, const char *value), void *ctx);
+int abx_json_each_str(const cJSON *obj, int (*visit)(void *ctx, const char *key, const char *value),
+		      void *ctx);
 
 /* Add to an object; 0 or -ENOMEM.  A NULL string adds nothing. */
 int abx_json_add_str(cJSON *obj, const char *key, const char *value);
