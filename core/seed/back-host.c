@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "core/seed/back-path.h"
 #include "core/util/beneath.h"
 #include "core/util/mem.h"
 
@@ -122,11 +123,13 @@ static bool judge_directory(const struct abx_back_host *h, struct abx_change *c)
 
 bool abx_back_judge(const struct abx_back_host *h, struct abx_change *c)
 {
+	const char *name, *bad_path = abx_back_path_problem(c->path);
 	abx_autoclose int dirfd = -1;
-	const char *name;
 	struct stat st;
 	int r;
 
+	if (bad_path)
+		abx_change_fail(c, "%s", bad_path);
 	if (c->problem)
 		return false;
 	r = abx_open_parent_beneath(h->root_fd, c->path, 0, &dirfd, &name);

@@ -66,15 +66,20 @@ int abx_box_run(const struct abx_box_io *io, const struct abx_box_script *script
 			       .io = &run,
 			       .output = on_output};
 	struct abx_exit end = {ABX_INIT(struct abx_exit)};
+	struct abx_err exec_err = ABX_ERR_INIT;
 	int r;
 
 	for (size_t i = 0; script->args[i] && i < MAX_ARGS; i++)
 		argv[4 + i] = script->args[i];
-	r = io->exec(io->ctx, &req, &end, err);
+	r = io->exec(io->ctx, &req, &end, &exec_err);
+	/* Whoever read the output has said why; that the exec was cut short follows from it. */
 	if (run.stopped < 0)
 		return run.stopped;
-	if (r < 0)
+	if (r < 0) {
+		if (err)
+			*err = exec_err;
 		return r;
+	}
 	if (end.signo)
 		return abx_err_set(err, ABX_EREMOTE, "%s: the script in the box ended by signal %d",
 				   script->what, (int)end.signo);

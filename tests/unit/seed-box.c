@@ -8,11 +8,12 @@ struct seed_faults seed_faults;
 unsigned int seed_tars, seed_execs;
 const char *seed_box_home;
 
-void seed_add_tests(Suite *s, const char *name, const TTest *const *tests, size_t n)
+void seed_add_tests(Suite *s, const char *name, const TTest *const *tests, size_t n,
+		    void (*teardown)(void))
 {
 	TCase *tc = tcase_create(name);
 
-	tcase_add_checked_fixture(tc, seed_setup, unit_dir_teardown);
+	tcase_add_checked_fixture(tc, seed_setup, teardown);
 	/* Each runs dozens of programs; the machine may be busy. */
 	tcase_set_timeout(tc, 120);
 	for (size_t i = 0; i < n; i++)
@@ -151,7 +152,9 @@ static int exec_script(void *ctx, const struct abx_exec *req, struct abx_exit *r
 	seed_execs++;
 	if (seed_faults.exec_fails)
 		return abx_err_set(err, ABX_EREMOTE, "exec failed");
-	if (seed_faults.answer) {
+	if (seed_faults.answer_at)
+		seed_faults.answer_at--;
+	if (seed_faults.answer && !seed_faults.answer_at) {
 		abx_buf_add(&out, seed_faults.answer, seed_faults.answer_len);
 		ret->code = seed_faults.answer_code;
 		return deliver(req, &out, &said) ? abx_err_set(err, ABX_ECANCELED, "stopped") : 0;

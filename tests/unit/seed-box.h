@@ -14,8 +14,9 @@
 /* A fixture: unit_dir with host/, box/ and spool/, HOME with a git configuration. */
 void seed_setup(void);
 
-/* Tests with these fixtures. */
-void seed_add_tests(Suite *s, const char *name, const TTest *const *tests, size_t n);
+/* Tests with these fixtures; teardown is unit_dir_teardown, or ends with it. */
+void seed_add_tests(Suite *s, const char *name, const TTest *const *tests, size_t n,
+		    void (*teardown)(void));
 
 /* Run a shell script in host/ (sh) or box/workspace (in_box); it must succeed. */
 void sh(const char *script);
@@ -33,6 +34,7 @@ struct seed_faults {
 	const char *answer;	 /* instead of running the script, say this ... */
 	size_t answer_len;
 	int answer_code;	 /* ... and exit so */
+	unsigned int answer_at;	 /* only the n-th exec from now, 1 = the next; 0 = each */
 };
 extern struct seed_faults seed_faults;
 extern unsigned int seed_tars, seed_execs; /* round trips so far */

@@ -272,7 +272,7 @@ static Suite *suite(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, state, 0, (int)ABX_N_ELEMENTS(refused));
 	suite_add_tcase(s, tc);
-	seed_add_tests(s, "others", others, ABX_N_ELEMENTS(others));
+	seed_add_tests(s, "others", others, ABX_N_ELEMENTS(others), unit_dir_teardown);
 	return s;
 }
 

@@ -644,8 +644,8 @@ static Suite *suite(void)
 		exec_that_fails, answer_that_makes_no_sense, given_up_by_progress};
 	Suite *s = suite_create("seed");
 
-	seed_add_tests(s, "carried", carried, ABX_N_ELEMENTS(carried));
-	seed_add_tests(s, "failing", failing, ABX_N_ELEMENTS(failing));
+	seed_add_tests(s, "carried", carried, ABX_N_ELEMENTS(carried), unit_dir_teardown);
+	seed_add_tests(s, "failing", failing, ABX_N_ELEMENTS(failing), unit_dir_teardown);
 	return s;
 }
 
