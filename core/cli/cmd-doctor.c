@@ -49,10 +49,15 @@ static void check_home(struct abx_cli *cli, struct report *rep)
 {
 	struct abx_err why = ABX_ERR_INIT;
 
-	if (abx_app_open(&cli->app, &why) < 0)
+	if (abx_app_open(&cli->app, &why) < 0) {
 		add_error(rep, "home", &why);
+		return;
+	}
+	add(rep, "home", "ok", cli->app.home.path, NULL);
+	if (abx_db_check(cli->app.db, &why) < 0)
+		add_error(rep, "database", &why);
 	else
-		add(rep, "home", "ok", cli->app.home.path, NULL);
+		add(rep, "database", "ok", "intact", NULL);
 }
 
 static void check_provider(struct abx_cli *cli, struct report *rep, const char *name)
