@@ -10,11 +10,13 @@
 #define MAX_ARGS 8
 #define STDERR_KEPT ((size_t)256 * 1024)
 
-static int cloud_put_tar(void *ctx, const struct abx_transfer *req, struct abx_err *err)
+static int cloud_put_stream(void *ctx, const char *path, abx_stream_fn produce,
+			    void *produce_ctx, struct abx_err *err)
 {
 	const struct abx_box_of_cloud *b = ctx;
 
-	return abx_cloud_put_tar(b->cloud, b->opts, b->sandbox, req, err);
+	return abx_cloud_put_stream(b->cloud, b->opts, b->sandbox, path, produce, produce_ctx,
+				    err);
 }
 
 static int cloud_exec(void *ctx, const struct abx_exec *req, struct abx_exit *ret,
@@ -27,7 +29,7 @@ static int cloud_exec(void *ctx, const struct abx_exec *req, struct abx_exit *re
 
 struct abx_box_io abx_box_io_of_cloud(struct abx_box_of_cloud *box)
 {
-	const struct abx_box_io io = {box, cloud_put_tar, cloud_exec};
+	const struct abx_box_io io = {box, cloud_put_stream, cloud_exec};
 
 	return io;
 }

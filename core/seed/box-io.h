@@ -8,11 +8,13 @@
 #define ABX_BOX_IO_H
 
 #include "abxsdk/buf.h"
-#include "core/host/cloud.h"
+#include "core/host/stream.h"
 
 struct abx_box_io {
 	void *ctx;
-	int (*put_tar)(void *ctx, const struct abx_transfer *req, struct abx_err *err);
+	/* Unpack what `produce` writes below `path`; core/host/stream.h says how. */
+	int (*put_stream)(void *ctx, const char *path, abx_stream_fn produce, void *produce_ctx,
+			  struct abx_err *err);
 	int (*exec)(void *ctx, const struct abx_exec *req, struct abx_exit *ret,
 		    struct abx_err *err);
 };

@@ -3,8 +3,6 @@
 #include "core/seed/into.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "core/seed/seed-script.h"
@@ -14,75 +12,26 @@
 #define PIPE_BYTES (1 << 20)
 #define OUTPUT_MAX 4096
 
-/* The stream is made on a thread of its own while the provider reads it. */
 struct sender {
 	struct abx_seed *seed;
-	struct abx_seed_stream stream;
+	const struct abx_seed_target *target;
 	struct abx_manifest sent;
-	bool reader_gone;
-	int result;
-	struct abx_err err;
 };
 
-static void *send_stream(void *arg)
+static int produce(void *ctx, int fd, int stop_fd, struct abx_err *err)
 {
-	struct sender *s = arg;
-	sigset_t set;
+	struct sender *s = ctx;
+	const struct abx_seed_stream how = {.fd = fd,
+					    .stop_fd = stop_fd,
+					    .branch = s->target->branch,
+					    .progress = s->target->progress,
+					    .progress_ctx = s->target->progress_ctx};
 
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGPIPE);
-	(void)pthread_sigmask(SIG_BLOCK, &set, NULL);
-	s->result = abx_seed_write_stream(s->seed, &s->stream, &s->sent, &s->reader_gone, &s->err);
-	/* The end of the pipe is the end of the stream. */
-	(void)close(s->stream.fd);
-	return NULL;
-}
-
-static void close_pair(int pair[2])
-{
-	abx_cleanup_close(&pair[0]);
-	abx_cleanup_close(&pair[1]);
-	pair[0] = pair[1] = -1;
-}
-
-/* A provider that fails leaves us writing; one that we fail reads a cut stream.  The reason
- * is the side that did not just see the other one go. */
-static int transfer(struct sender *s, const struct abx_box_io *io,
-		    const struct abx_seed_target *target, struct abx_err *err)
-{
-	struct abx_transfer req = {ABX_INIT(struct abx_transfer), .size_bytes = -1,
-				   .path = target->dir};
-	int data[2] = {-1, -1}, stop[2] = {-1, -1}, r;
-	pthread_t thread;
-
-	if (pipe2(data, O_CLOEXEC) < 0 || pipe2(stop, O_CLOEXEC) < 0) {
-		r = abx_err_errno(err, errno, "seed: make a pipe");
-		close_pair(data);
-		return r;
-	}
-	(void)fcntl(data[1], F_SETPIPE_SZ, PIPE_BYTES);
-	s->stream.fd = data[1];
-	s->stream.stop_fd = stop[0];
-	r = pthread_create(&thread, NULL, send_stream, s);
-	if (r) {
-		r = abx_err_errno(err, r, "seed: start a thread");
-		close_pair(data);
-		close_pair(stop);
-		return r;
-	}
-	req.fd = data[0];
-	r = io->put_tar(io->ctx, &req, err);
-	/* Whoever still holds the reading side does not matter: the sender is told to stop.  It
-	 * has ended already when the provider read everything. */
-	(void)close(data[0]);
-	(void)close(stop[1]);
-	(void)pthread_join(thread, NULL);
-	(void)close(stop[0]);
-	if (s->result < 0 && (!s->reader_gone || r == 0)) {
-		*err = s->err;
-		return s->result;
-	}
-	return r;
+#ifdef F_SETPIPE_SZ
+	/* Sixteen pages would make reader and writer wait for each other all the time. */
+	(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
+#endif
+	return abx_seed_write_stream(s->seed, &how, &s->sent, err);
 }
 
 struct output {
@@ -168,16 +117,12 @@ int abx_seed_into_io(struct abx_seed *seed, const struct abx_box_io *io,
 		     struct abx_err *err)
 {
 	struct abx_err local = ABX_ERR_INIT;
-	struct sender s = {.seed = seed,
-			   .stream = {.branch = target->branch,
-				      .progress = target->progress,
-				      .progress_ctx = target->progress_ctx},
-			   .err = ABX_ERR_INIT};
+	struct sender s = {.seed = seed, .target = target};
 	char *tree = NULL;
 	int r;
 
 	err = err ? err : &local;
-	r = transfer(&s, io, target, err);
+	r = io->put_stream(io->ctx, target->dir, produce, &s, err);
 	if (r == 0)
 		r = check_in_box(seed, io, target, &tree, err);
 	if (r == 0)

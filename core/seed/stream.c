@@ -23,7 +23,6 @@ struct writer {
 	struct abx_manifest *sent;
 	struct abx_cursor cursor;
 	time_t now; /* for what is made here */
-	bool given_up; /* by the user, who is told so by progress */
 };
 
 static int fail_at(struct abx_err *err, int errnum, const char *path)
@@ -53,9 +52,8 @@ static int on_progress(void *ctx, uint64_t written)
 
 	if (!w->how->progress)
 		return 0;
-	w->given_up = w->how->progress(w->how->progress_ctx, written < total ? written : total,
-				       total, "seeding the workspace") != 0;
-	return w->given_up;
+	return w->how->progress(w->how->progress_ctx, written < total ? written : total, total,
+				"seeding the workspace");
 }
 
 static bool is_as_inspected(const struct abx_seed_file *f, const struct stat *st)
@@ -279,12 +277,11 @@ static int send_git(struct writer *w, struct abx_err *err)
 }
 
 int abx_seed_write_stream(struct abx_seed *seed, const struct abx_seed_stream *stream,
-			  struct abx_manifest *sent, bool *ret_reader_gone, struct abx_err *err)
+			  struct abx_manifest *sent, struct abx_err *err)
 {
 	struct writer w = {.seed = seed, .how = stream, .sent = sent, .now = time(NULL)};
 	int r;
 
-	*ret_reader_gone = false;
 	if (seed->info.git && !abx_is_branch_name(stream->branch))
 		return abx_err_set(err, ABX_EINVAL, "branch '%s': not a name for a branch",
 				   stream->branch);
@@ -298,8 +295,6 @@ int abx_seed_write_stream(struct abx_seed *seed, const struct abx_seed_stream *s
 		r = send_git(&w, err);
 	if (r == 0)
 		r = abx_tar_finish(w.tar, err);
-	*ret_reader_gone = r < 0 && !w.given_up &&
-			   (r == ABX_ECANCELED || abx_tar_reader_gone(w.tar));
 	abx_cursor_release(&w.cursor);
 	abx_tar_close(w.tar);
 	return r;

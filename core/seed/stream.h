@@ -20,10 +20,9 @@ struct abx_seed_stream {
 	void *progress_ctx;
 };
 
-/* The caller blocks SIGPIPE.  `sent` gets every file and link.  *ret_reader_gone: it failed
- * because nobody reads any more, or stop_fd said so: somebody else knows why. */
+/* The caller blocks SIGPIPE.  `sent` gets every file and link. */
 int abx_seed_write_stream(struct abx_seed *seed, const struct abx_seed_stream *stream,
-			  struct abx_manifest *sent, bool *ret_reader_gone, struct abx_err *err);
+			  struct abx_manifest *sent, struct abx_err *err);
 
 /* Is this a name that git takes for a branch? */
 bool abx_is_branch_name(const char *name);

@@ -121,11 +121,6 @@ static la_ssize_t on_write(struct archive *a, void *ctx, const void *data, size_
 	}
 }
 
-bool abx_tar_reader_gone(const struct abx_tar *t)
-{
-	return t->io_errno == EPIPE || t->io_errno == ECANCELED;
-}
-
 void abx_tar_watch(struct abx_tar *t, int (*watch)(void *ctx, uint64_t written), void *ctx)
 {
 	t->watch = watch;

@@ -61,8 +61,6 @@ int abx_tar_open(int fd, int stop_fd, struct abx_tar **ret, struct abx_err *err)
 /* Ends the archive; without it what was written is an incomplete stream. */
 int abx_tar_finish(struct abx_tar *t, struct abx_err *err);
 void abx_tar_close(struct abx_tar *t); /* frees; `fd` stays the caller's */
-/* The failure was that nobody reads any more: the other side knows why. */
-bool abx_tar_reader_gone(const struct abx_tar *t);
 /* Called with the bytes of the stream so far whenever some went out; non-zero gives up. */
 void abx_tar_watch(struct abx_tar *t, int (*watch)(void *ctx, uint64_t written), void *ctx);
 

@@ -2,6 +2,8 @@
 /* Boxes that are directories of this machine. */
 #include "tests/unit/seed-box.h"
 
+#include <pthread.h>
+
 #include "abxsdk/spawn.h"
 
 struct seed_faults seed_faults;
@@ -102,20 +104,61 @@ static int cut(int fd, struct abx_err *err)
 	return seed_faults.tar_fails ? abx_err_set(err, ABX_EREMOTE, "the box went away") : 0;
 }
 
-static int put_tar(void *ctx, const struct abx_transfer *req, struct abx_err *err)
+static int unpack(const char *path, int fd, struct abx_err *err)
 {
-	const char *const argv[] = {"tar", "-x", "-f", "-", "-C", req->path, NULL};
-	const struct abx_spawn s = {.argv = argv, .fd_in = req->fd, .fd_out = -1, .fd_err = -1};
+	const char *const argv[] = {"tar", "-x", "-f", "-", "-C", path, NULL};
+	const struct abx_spawn s = {.argv = argv, .fd_in = fd, .fd_out = -1, .fd_err = -1};
 	int status = 0;
 	pid_t pid;
 
-	(void)ctx;
-	seed_tars++;
 	if (seed_faults.cut_after)
-		return cut(req->fd, err);
+		return cut(fd, err);
 	ck_assert_int_eq(abx_spawn_start(&s, &pid), 0);
 	ck_assert_int_eq(abx_spawn_wait(pid, &status), 0);
 	return status ? abx_err_set(err, ABX_EREMOTE, "tar failed") : 0;
+}
+
+struct producer {
+	abx_stream_fn produce;
+	void *ctx;
+	int fd, stop_fd, result;
+	struct abx_err err;
+};
+
+static void *run_producer(void *arg)
+{
+	struct producer *p = arg;
+
+	p->result = p->produce(p->ctx, p->fd, p->stop_fd, &p->err);
+	(void)close(p->fd);
+	return NULL;
+}
+
+static int put_stream(void *ctx, const char *path, abx_stream_fn produce, void *produce_ctx,
+		      struct abx_err *err)
+{
+	struct producer p = {produce, produce_ctx, -1, -1, 0, ABX_ERR_INIT};
+	int data[2], stop[2], r;
+	pthread_t thread;
+
+	(void)ctx;
+	seed_tars++;
+	ck_assert_int_eq(pipe2(data, O_CLOEXEC), 0);
+	ck_assert_int_eq(pipe2(stop, O_CLOEXEC), 0);
+	p.fd = data[1];
+	p.stop_fd = stop[0];
+	ck_assert_int_eq(pthread_create(&thread, NULL, run_producer, &p), 0);
+	r = unpack(path, data[0], err);
+	/* A side that still reads: only stop_fd says that nobody is interested any more. */
+	(void)close(stop[1]);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	(void)close(data[0]);
+	(void)close(stop[0]);
+	if (p.result < 0 && (r == 0 || p.result != ABX_ECANCELED)) {
+		*err = p.err;
+		return p.result;
+	}
+	return r;
 }
 
 static int deliver(const struct abx_exec *req, const struct abx_buf *out,
@@ -172,7 +215,7 @@ static int exec_script(void *ctx, const struct abx_exec *req, struct abx_exit *r
 
 struct abx_box_io seed_box_io(void)
 {
-	const struct abx_box_io io = {NULL, put_tar, exec_script};
+	const struct abx_box_io io = {NULL, put_stream, exec_script};
 
 	return io;
 }
