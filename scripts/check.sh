@@ -59,6 +59,8 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' HUP TERM
 tree=$work/tree
+# Tests also run as other users.
+chmod 755 "$work"
 
 clean_up()
 {
@@ -127,37 +129,46 @@ build() # NAME CONFIGURE-ARG...
 	"$tree/configure" "$@" && bounded make -j"$jobs"
 )
 
-# The lines of tests/skips allow this one: TEST | PATTERN | WHY.
+# A line of tests/skips allows this one: TEST | PATTERN | WHY.
 skip_is_listed() # TEST TEXT
 {
 	grep -v '^#' "$tree/tests/skips" | while IFS='|' read -r test pattern why; do
-		test=$(printf '%s' "$test" | tr -d ' ')
-		pattern=$(printf '%s' "$pattern" | sed 's/^ *//; s/ *$//')
-		[ -n "$why" ] && [ "$test" = "$1" ] &&
-			printf '%s\n' "$2" | grep -Eq -e "$pattern" && echo yes
+		[ "$(echo "$test" | tr -d ' ')" = "$1" ] && [ -n "$why" ] || continue
+		pattern=$(echo "$pattern" | sed 's/^ *//; s/ *$//')
+		printf '%s\n' "$2" | grep -Eq -e "$pattern" && echo yes
 	done | grep -q yes
 }
 
 show_failures() # LOG
 {
 	if grep -q '^not ok' "$1"; then
-		grep -A 14 '^not ok' "$1" | head -n 60 | indent
+		grep -A 14 '^not ok' "$1" | grep -v '^ok\|^PASS:' | head -n 60 | indent
 	else
 		tail -n 30 "$1" | indent
 	fi
 }
 
-# Add up what the tests of a build said; sets $ran.
+# What automake's driver wrote into the logs, as RESULT|TEST|TEXT.
+list_results() # DIR
+{
+	find "$1/tests" -name '*.log' | sort | while IFS= read -r log; do
+		test=${log#"$1/"}
+		test=${test%.log}
+		[ ! -e "$tree/$test.sh" ] || test=$test.sh
+		sed -n "s,^\(PASS\|XFAIL\|FAIL\|XPASS\|SKIP\|ERROR\): $test *\(.*\),\1|$test|\2,p" \
+			"$log"
+	done
+}
+
+# Add up what the tests of a build said; sets $ran and $skips.
 count_results() # NAME
 {
-	find "$work/$1" -name '*.trs' | sort | while IFS= read -r file; do
-		test=${file#"$work/$1/"}
-		sed -n "s,^:test-result: *\([A-Z]*\) *\(.*\),\1|${test%.trs}|\2," "$file"
-	done >"$work/results"
+	list_results "$work/$1" >"$work/results"
 	ran=$(grep -c '^' "$work/results")
 	passed=$((passed + $(grep -c '^PASS|\|^XFAIL|' "$work/results")))
 	skips=0
 	while IFS='|' read -r result test text; do
+		log=$work/$1/${test%.sh}.log
 		case $result in
 		PASS | XFAIL) continue ;;
 		SKIP)
@@ -167,18 +178,21 @@ count_results() # NAME
 			fi
 			text="skipped, and not on tests/skips: $text"
 			;;
+		ERROR)
+			# A test that failed also ends with 1, which is no second failure.
+			! grep -q "^FAIL: $test " "$log" || continue
+			;;
 		esac
 		failed=$((failed + 1))
 		say "FAILED: $1: $test: $text"
-		echo "$work/$1/$test.log" >>"$work/failing"
+		echo "$log" >>"$work/failing"
 	done <"$work/results"
-	if [ -s "$work/failing" ]; then
-		sort -u "$work/failing" | while IFS= read -r log; do
-			say "log of ${log#"$work/"}:"
-			show_failures "$log"
-		done
-		rm "$work/failing"
-	fi
+	[ -s "$work/failing" ] || return
+	sort -u "$work/failing" | while IFS= read -r log; do
+		say "log of ${log#"$work/"}:"
+		show_failures "$log"
+	done
+	rm "$work/failing"
 }
 
 run_tests() # NAME

@@ -58,7 +58,8 @@ clean_up()
 	trap '' HUP INT TERM
 	cd /
 	if [ -e "$AGENTBOX_HOME" ]; then
-		agentbox destroy --all -y --force >"$scratch/log" 2>&1 </dev/null || cat "$scratch/log"
+		agentbox destroy --all -y --force >"$scratch/log" 2>&1 </dev/null ||
+			cat "$scratch/log"
 	fi
 	rm -rf "$scratch"
 	exit "$code"

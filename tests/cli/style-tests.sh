@@ -3,7 +3,7 @@
 # Every test that is there is run, and the written lists about tests are well-formed.
 . "${0%/*}/functions.sh"
 
-tests=$(make -s -f - -C "$BUILD" print-tests 2>/dev/null <<'END'
+tests=$(MAKEFLAGS='' make -s --no-print-directory -f - -C "$BUILD" print-tests 2>/dev/null <<'END'
 include Makefile
 print-tests:
 	@echo $(TESTS)
