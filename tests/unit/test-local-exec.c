@@ -356,6 +356,7 @@ START_TEST(streams_lead_nowhere_else)
 		"ln -s /tmp l; tar -cf bad.tar l; rm l; mkdir l; echo >l/up; tar -rf bad.tar l/up",
 	};
 	char script[512];
+	int64_t r;
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(bad); i++) {
 		(void)snprintf(script, sizeof(script),
@@ -366,9 +367,9 @@ START_TEST(streams_lead_nowhere_else)
 		ck_assert_int_eq(transfer(lh_backend->download, "tar", O_WRONLY | O_CREAT | O_TRUNC,
 					  "/var/tmp/s/bad.tar", NULL),
 				 ABX_OK);
-		ck_assert_int_ne(
-			transfer(lh_backend->put_tar, "tar", O_RDONLY, "/workspace/in", NULL),
-			ABX_OK);
+		/* A link in the way may also be replaced by the directory that comes. */
+		r = transfer(lh_backend->put_tar, "tar", O_RDONLY, "/workspace/in", NULL);
+		ck_assert(i == 2 || r == ABX_EINVAL);
 		lh_expect("a1", NULL, "ls -d /tmp/up /workspace/up 2>/dev/null | wc -l", "0\n");
 	}
 	unit_write_text("tar", "this is no tar stream");
