@@ -2,12 +2,13 @@ dnl SPDX-License-Identifier: MIT
 dnl Flags are probed one by one and appended to variables of our own, so that CFLAGS and
 dnl LDFLAGS stay the packager's and come last.
 
-dnl ABX_CHECK_CFLAG(VARIABLE, FLAG): append FLAG when compiler and linker take it.
+dnl ABX_CHECK_CFLAG(VARIABLE, FLAG): append FLAG when compiler and linker take it, with what
+dnl VARIABLE has already: some flags mean nothing without another one.
 AC_DEFUN([ABX_CHECK_CFLAG], [
 	AS_VAR_PUSHDEF([abx_var], [abx_cv_cflag_$2])
 	AC_CACHE_CHECK([whether $CC accepts $2], [abx_var], [
 		abx_saved_cflags=$CFLAGS
-		CFLAGS="$CFLAGS -Werror $2"
+		CFLAGS="$CFLAGS $$1 -Werror $2"
 		AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <stdio.h>]], [[return puts("") < 0;]])],
 			[AS_VAR_SET([abx_var], [yes])], [AS_VAR_SET([abx_var], [no])])
 		CFLAGS=$abx_saved_cflags])
@@ -71,8 +72,9 @@ AC_DEFUN([ABX_HARDENING], [
 	m4_foreach_w([abx_flag], [-fstack-protector-strong -fstack-clash-protection
 		-fcf-protection=full -ftrivial-auto-var-init=zero],
 		[ABX_CHECK_CFLAG([ABX_CFLAGS], abx_flag)])
-	m4_foreach([abx_flag], [[-Wl,-z,relro], [-Wl,-z,now], [-Wl,-z,noexecstack]],
-		[ABX_CHECK_LDFLAG([ABX_LDFLAGS], abx_flag)])
+	ABX_CHECK_LDFLAG([ABX_LDFLAGS], [-Wl,-z,relro])
+	ABX_CHECK_LDFLAG([ABX_LDFLAGS], [-Wl,-z,now])
+	ABX_CHECK_LDFLAG([ABX_LDFLAGS], [-Wl,-z,noexecstack])
 	ABX_CHECK_LDFLAG([ABX_PROVIDER_LDFLAGS], [-Wl,-z,nodelete])
 	ABX_CHECK_CFLAG([ABX_PIE_CFLAGS], [-fPIE])
 	ABX_CHECK_LDFLAG([ABX_PIE_LDFLAGS], [-pie])
