@@ -134,7 +134,8 @@ static int32_t code_of(const char *name)
 	return ABX_EINTERNAL;
 }
 
-static int32_t apply(const struct rule *r, struct abx_call *call, const char *op)
+static int32_t apply(struct abx_session *s, const struct rule *r, struct abx_call *call,
+		     const char *op)
 {
 	char text[256];
 	struct abx_failure f = {ABX_INIT(struct abx_failure), .retry_after_ms = r->retry_after,
@@ -148,6 +149,12 @@ static int32_t apply(const struct rule *r, struct abx_call *call, const char *op
 			return f.code;
 		return mock_host->fail(call, &f);
 	}
+	if (strcmp(r->what, "print") == 0)
+		(void)!write(STDOUT_FILENO, "hello\n", 6);
+	if (strcmp(r->what, "leak") == 0)
+		(void)!dup(STDIN_FILENO);
+	if (strcmp(r->what, "tell") == 0)
+		return mock_fail(call, ABX_EAUTH, "the token is %s", s->token ? s->token : "-");
 	if (strcmp(r->what, "lose") == 0) {
 		f.code = ABX_ENETWORK;
 		f.flags = ABX_FAIL_OUTCOME_UNKNOWN;
@@ -185,7 +192,7 @@ static int32_t run_rules(struct abx_session *s, struct abx_call *call, const cha
 			continue;
 		if ((strcmp(r.what, "lose") == 0 || r.after) != after || !use(s, &r))
 			continue;
-		code = apply(&r, call, op);
+		code = apply(s, &r, call, op);
 		if (code != ABX_OK)
 			return code;
 	}

@@ -16,6 +16,9 @@
  *	exec:deaf=1500                                  the same, and cancel is not honoured
  *	exec:wait                                       until it is cancelled
  *	exec:hang                                       for ever, whatever the host says
+ *	exec:print                                      prints on stdout
+ *	exec:leak                                       leaves a descriptor open
+ *	verify:tell                                     puts the token into an error text
  *	get:garbage                                     results that break the contract
  *	resource                                        provision makes a "disk" beside the sandbox
  *
