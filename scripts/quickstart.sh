@@ -7,15 +7,17 @@ set -eu
 usage()
 {
 	cat <<'END'
-usage: quickstart.sh [--provider NAME]
+usage: quickstart.sh [--provider NAME] [--small]
 
 Installs what is missing (scripts/install-deps.sh), builds agentbox in build/, and shows one
-whole round with a small git repository made for it: create, exec, diff, download, destroy.
+whole round with a git repository: create, exec, diff, download, destroy. The repository is a
+clone of this one; with --small, or where this is no clone, one of three files made for it.
 Nothing but the packages and build/ is left behind.
 END
 }
 
 provider=
+small=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--provider)
@@ -24,6 +26,7 @@ while [ $# -gt 0 ]; do
 		shift
 		;;
 	--provider=*) provider=${1#*=} ;;
+	--small) small=1 ;;
 	-h | --help)
 		usage
 		exit 0
@@ -128,8 +131,30 @@ build_agentbox()
 	quietly make -j"$(nproc)"
 }
 
+# This repository with its history: its build is the work that a box is asked to do.  A shallow
+# clone is left alone: boxes do not take one.
+clone_this()
+{
+	[ -z "$small" ] && [ -e "$root/.git" ] &&
+		[ "$(git -C "$root" rev-parse --is-shallow-repository 2>&1)" = false ] &&
+		git clone -q --no-hardlinks "$root" "$scratch/agentbox" >"$scratch/log" 2>&1 ||
+		return 1
+	cd "$scratch/agentbox" && git rev-parse -q --verify HEAD >"$scratch/log"
+}
+
+work_in_clone()
+{
+	say 'Work in the box: give agentbox another version, build it, run it.'
+	must agentbox exec quickstart -- sed -i 's/^\(AC_INIT.*\)\])/\1-quickstart])/' configure.ac
+	say '(This builds all of agentbox in the box.)'
+	must agentbox exec quickstart -- sh -c 'autoreconf -fi >build.log 2>&1 && mkdir build &&
+    cd build && ../configure >../build.log && make -j"$(nproc)" >>../build.log 2>&1 ||
+    { tail ../build.log build.log; exit 1; }'
+	must agentbox exec quickstart -- build/agentbox version
+}
+
 # A program with a bug, and a test that finds it.
-make_repository()
+make_small()
 {
 	mkdir "$scratch/average"
 	cd "$scratch/average"
@@ -158,10 +183,18 @@ check: average
 END
 	echo /average >.gitignore
 	git -c init.defaultBranch=main init -q .
-	git config user.name 'Quick Start'
-	git config user.email quickstart@example.org
 	git add .
-	git commit -qm 'Average of some numbers'
+	git -c user.name='Quick Start' -c user.email=quickstart@example.org \
+		commit -qm 'Average of some numbers'
+}
+
+work_in_small()
+{
+	say 'Work in the box: see the test fail, mend the program, see it pass.'
+	show agentbox exec quickstart -- make -s check
+	[ "$code" -ne 0 ] || die 'the test was meant to fail before the change'
+	must agentbox exec quickstart -- sed -i 's,sum / argc,sum / (argc - 1),' average.c
+	must agentbox exec quickstart -- make -s check
 }
 
 step '1/6 Packages'
@@ -173,27 +206,30 @@ begun=$(date +%s)
 build_agentbox
 say "Built $(agentbox version | head -n 1) in $(($(date +%s) - begun)) seconds."
 
-step '3/6 A git repository on this machine, with a test that fails'
-make_repository
-must git log --oneline
-show make -s check
-[ "$code" -ne 0 ] || die 'the test was meant to fail before the change'
+step '3/6 A git repository on this machine'
+if clone_this; then
+	kind=clone
+	say "A clone of $root, so that nothing there is touched:"
+else
+	kind=small
+	make_small
+fi
+here=$(pwd -P)
+must git log --oneline -n 3
+say "$(git ls-files | wc -l) files"
 
 step '4/6 The same repository in a box'
-must agentbox create -w "$scratch/average" -n quickstart -y ${provider:+--provider "$provider"}
+must agentbox create -w "$here" -n quickstart -y ${provider:+--provider "$provider"}
 must agentbox list
 say
-say 'Work in the box (this is where an agent would work): mend the program, run its test.'
-must agentbox exec quickstart -- sed -i 's,sum / argc,sum / (argc - 1),' average.c
-must agentbox exec quickstart -- make check
+"work_in_$kind"
 
 step '5/6 What changed, and back with it'
 must agentbox diff quickstart
-git diff --quiet || die 'the repository on this machine changed before the download'
+[ -z "$(git status --porcelain)" ] || die "$here changed before the download"
 must agentbox download quickstart -y
 must git diff --stat
-must make -s check
-git diff --quiet && die 'the change did not arrive'
+[ -n "$(git status --porcelain)" ] || die 'the change did not arrive'
 
 step '6/6 Destroy the box'
 must agentbox destroy quickstart -y
@@ -201,9 +237,9 @@ must agentbox list
 
 step 'Done'
 cat <<END
-A repository with a failing test went into a box; the program was mended and its test passed in
-there; the change was shown, brought back into the repository on this machine, and its test
-passes here too. The box is gone, and so is the repository that was made for this.
-$(($(date +%s) - started)) seconds in all. The program is built in $build; try it with:
+A git repository went into a box, was changed and built in there, and the change was shown and
+brought back into the repository on this machine, which the box could not touch until then. The
+box is gone, and so is $here, which was made for this.
+$(($(date +%s) - started)) seconds in all. The program is in $build; try it with:
   $build/tests/wrapper agentbox help
 END
