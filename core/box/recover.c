@@ -31,8 +31,8 @@ void abx_leftovers_release(struct abx_leftovers *l)
 	memset(l, 0, sizeof(*l));
 }
 
-static struct abx_leftover *add(struct abx_leftovers *l, int kind, const char *provider,
-				const char *name, const char *id)
+static struct abx_leftover *add(struct abx_leftovers *l, enum abx_leftover_kind kind,
+				const char *provider, const char *name, const char *id)
 {
 	struct abx_leftover *one;
 

@@ -12,7 +12,7 @@
 #include "core/box/app.h"
 
 struct abx_leftover {
-	enum { ABX_LEFT_BOX, ABX_LEFT_SANDBOX, ABX_LEFT_FILES } kind;
+	enum abx_leftover_kind { ABX_LEFT_BOX, ABX_LEFT_SANDBOX, ABX_LEFT_FILES } kind;
 	char *provider, *name, *id; /* name may be NULL */
 	char *done;		    /* "removed", "recovered", or NULL: nothing was done */
 	char *problem;
