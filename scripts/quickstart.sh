@@ -148,7 +148,7 @@ work_in_clone()
 	must agentbox exec quickstart -- sed -i 's/^\(AC_INIT.*\)\])/\1-quickstart])/' configure.ac
 	say '(This builds all of agentbox in the box.)'
 	must agentbox exec quickstart -- sh -c 'autoreconf -fi >build.log 2>&1 && mkdir build &&
-    cd build && ../configure >../build.log && make -j"$(nproc)" >>../build.log 2>&1 ||
+    cd build && ../configure >../build.log 2>&1 && make -j"$(nproc)" >>../build.log 2>&1 ||
     { tail ../build.log build.log; exit 1; }'
 	must agentbox exec quickstart -- build/agentbox version
 }
