@@ -75,7 +75,8 @@ int abx_status_parse(const struct abx_buf *out, struct abx_status *ret, struct a
 	for (; at < end; at += strlen(at) + 1) {
 		if (!memchr(at, '\0', (size_t)(end - at)) || !take(&s, at) || s.changes.failed) {
 			abx_status_release(&s);
-			return abx_err_set(err, ABX_EIO, "git status: its output is not understood");
+			return abx_err_set(err, ABX_EIO,
+					   "git status: its output is not understood");
 		}
 	}
 	sort(&s.dirty);

@@ -260,9 +260,10 @@ static int send_info(struct writer *w, struct abx_err *err)
 
 static int send_git(struct writer *w, struct abx_err *err)
 {
-	static const char *const dirs[] = {".git",		".git/hooks",	     ".git/info",
-					   ".git/objects",	".git/objects/info", ".git/objects/pack",
-					   ".git/refs",		".git/refs/heads",   ".git/refs/tags"};
+	static const char *const dirs[] = {
+		".git",		".git/hooks",	     ".git/info",
+		".git/objects", ".git/objects/info", ".git/objects/pack",
+		".git/refs",	".git/refs/heads",   ".git/refs/tags"};
 	int r = 0;
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(dirs) && r == 0; i++)

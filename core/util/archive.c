@@ -83,7 +83,8 @@ struct abx_tar {
 	struct archive_entry *entry;
 	unsigned char *chunk;
 	int fd, stop_fd;
-	int io_errno; /* why the last write failed */
+	int io_errno; /* why the stream failed */
+	bool closing;
 	uint64_t written;
 	int (*watch)(void *ctx, uint64_t written);
 	void *watch_ctx;
@@ -100,12 +101,17 @@ static int wait_writable(struct abx_tar *t)
 	return fds[1].revents ? ECANCELED : 0;
 }
 
+/* libarchive leaks its buffer when a write fails under a header, so none does: it is told
+ * that all went well, and io_errno is looked at after each call.  Only the end of a stream
+ * that was given up fails, lest it be filled up with zeros to its announced size. */
 static la_ssize_t on_write(struct archive *a, void *ctx, const void *data, size_t len)
 {
 	struct abx_tar *t = ctx;
 
 	(void)a;
-	for (;;) {
+	if (t->closing)
+		return -1;
+	while (!t->io_errno) {
 		const ssize_t n = write(t->fd, data, len);
 
 		if (n >= 0) {
@@ -113,12 +119,13 @@ static la_ssize_t on_write(struct archive *a, void *ctx, const void *data, size_
 			if (!t->watch || t->watch(t->watch_ctx, t->written) == 0)
 				return n;
 			t->io_errno = ECANCELED;
-			return -1;
+		} else {
+			t->io_errno = errno == EAGAIN ? wait_writable(t)
+				      : errno == EINTR ? 0
+						       : errno;
 		}
-		t->io_errno = errno == EAGAIN ? wait_writable(t) : errno == EINTR ? 0 : errno;
-		if (t->io_errno)
-			return -1;
 	}
+	return (la_ssize_t)len;
 }
 
 void abx_tar_watch(struct abx_tar *t, int (*watch)(void *ctx, uint64_t written), void *ctx)
@@ -177,7 +184,7 @@ int abx_tar_open(int fd, int stop_fd, struct abx_tar **ret, struct abx_err *err)
 
 int abx_tar_finish(struct abx_tar *t, struct abx_err *err)
 {
-	return t->la->write_close(t->a) == ARCHIVE_OK ? 0 : tar_fail(t, "", err);
+	return t->la->write_close(t->a) == ARCHIVE_OK && !t->io_errno ? 0 : tar_fail(t, "", err);
 }
 
 void abx_tar_close(struct abx_tar *t)
@@ -187,8 +194,8 @@ void abx_tar_close(struct abx_tar *t)
 	if (t->entry)
 		t->la->entry_free(t->entry);
 	if (t->a) {
-		/* Freeing an unfinished archive would finish it: a cut stream must look cut. */
-		(void)t->la->write_fail(t->a);
+		/* Freeing an unfinished archive finishes it: a cut stream must look cut. */
+		t->closing = true;
 		(void)t->la->write_free(t->a);
 	}
 	free(t->chunk);
@@ -208,7 +215,7 @@ static int put_header(struct abx_tar *t, const char *name, mode_t mode, time_t m
 	la->entry_set_size(t->entry, (la_int64_t)size);
 	if (target)
 		la->entry_set_symlink(t->entry, target);
-	if (la->write_header(t->a, t->entry) != ARCHIVE_OK)
+	if (la->write_header(t->a, t->entry) != ARCHIVE_OK || t->io_errno)
 		return tar_fail(t, name, err);
 	return 0;
 }
@@ -218,7 +225,7 @@ static int put_data(struct abx_tar *t, const char *name, const void *data, size_
 {
 	if (!len)
 		return 0;
-	if (t->la->write_data(t->a, data, len) != (la_ssize_t)len)
+	if (t->la->write_data(t->a, data, len) != (la_ssize_t)len || t->io_errno)
 		return tar_fail(t, name, err);
 	return 0;
 }

@@ -36,7 +36,7 @@
 	F(entry_set_size) F(entry_set_symlink) F(entry_size) F(entry_symlink)                 \
 	F(error_string) F(read_data_block) F(read_free) F(read_new) F(read_next_header)       \
 	F(read_open_fd) F(read_support_format_tar) F(write_close) F(write_data)               \
-	F(write_fail) F(write_free) F(write_header) F(write_new) F(write_open)                \
+	F(write_free) F(write_header) F(write_new) F(write_open)                              \
 	F(write_set_bytes_in_last_block) F(write_set_bytes_per_block)                         \
 	F(write_set_format_gnutar)
 

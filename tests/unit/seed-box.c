@@ -45,7 +45,8 @@ void seed_setup(void)
 	unit_write_text("user/.gitconfig",
 			"[user]\n\tname = Ada \\\"the\\\" Example\n\temail = ada@example.org\n"
 			"[init]\n\tdefaultBranch = main\n[gc]\n\tauto = 0\n"
-			"[advice]\n\tdetachedHead = false\n[protocol \"file\"]\n\tallow = always\n");
+			"[advice]\n\tdetachedHead = false\n"
+			"[protocol \"file\"]\n\tallow = always\n");
 }
 
 static char *run_in(const char *dir, const char *home, const char *script)

@@ -541,7 +541,7 @@ START_TEST(blob_ids)
 	abx_sha1_hex(&h, id);
 	ck_assert_str_eq(id, "ce013625030ba8dba906f756967f9e9ca394464a");
 	for (size_t n = 0; n < 300; n++) {
-		abx_autofree char *text = abx_xcalloc(1, n + 1), *want = NULL, *script = NULL;
+		abx_autofree char *text = abx_xcalloc(1, n + 1), *want = NULL;
 
 		memset(text, 'x', n);
 		abx_sha1_init(&h);

@@ -60,6 +60,7 @@ static int ask(const void *answer, size_t len)
 {
 	const struct abx_box_io io = seed_box_io();
 
+	abx_changes_release(&changes);
 	seed_faults.answer = answer;
 	seed_faults.answer_len = len;
 	seed_faults.answer_at = 1;

@@ -242,8 +242,8 @@ END_TEST
 START_TEST(attributes_of_the_box_do_not_convert)
 {
 	begin(REPO);
-	in_box("git config --global filter.x.clean 'echo filtered' && echo '* filter=x text eol=crlf "
-	       "ident' >.gitattributes && printf 'a\\r\\n$Id$\\n' >f");
+	in_box("git config --global filter.x.clean 'echo filtered' && "
+	       "echo '* filter=x text eol=crlf ident' >.gitattributes && printf 'a\\r\\n$Id$\\n' >f");
 	apply();
 	is_listed("A .gitattributes\nA f\n");
 	same_trees();
@@ -297,8 +297,8 @@ START_TEST(links_and_files_in_the_way)
 {
 	begin(REPO " && mkdir d && echo 1 >d/1 && git add . && git commit -q -m two");
 	in_box("echo 2 >d/2; echo 2 >>d/1; mkdir n; echo 1 >n/1; mkdir m; echo 1 >m/1; echo p >p");
-	sh("mkdir ../outside && mv d/1 ../outside/ && rmdir d && ln -s ../outside d && echo n >n && "
-	   "ln -s /nowhere m && mkdir p");
+	sh("mkdir ../outside && mv d/1 ../outside/ && rmdir d && ln -s ../outside d && "
+	   "echo n >n && ln -s /nowhere m && mkdir p");
 	apply();
 	is_listed("M d/1: a symbolic link is on the way on this machine\n"
 		  "A d/2: a symbolic link is on the way on this machine\n"
