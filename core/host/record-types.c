@@ -51,9 +51,9 @@ static const struct abx_field sandbox_fields[] = {
 };
 TYPE(abx_record_sandbox, "sandbox", abx_sandbox, expires_at_ms, sandbox_fields);
 
-/* What we stored ourselves; its id may be unknown while it is looked for. */
+/* What we stored ourselves, which was checked when it came. */
 static const struct abx_field sandbox_ref_fields[] = {
-	STR(abx_sandbox, id, SHORT, 0),
+	STR(abx_sandbox, id, SHORT, ABX_FIELD_REQUIRED),
 	STR(abx_sandbox, name, SHORT, 0),
 	STR(abx_sandbox, provider_data, ABX_PROVIDER_DATA_MAX_BYTES, 0),
 	STR(abx_sandbox, account, SHORT, 0),

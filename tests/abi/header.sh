@@ -23,9 +23,10 @@ for cc in gcc clang; do
 	done
 done
 for cxx in g++ clang++; do
-	# A C++ compiler is not needed to build agentbox.
-	have "$cxx" && printf 'int main() { return 0; }\n' |
-		"$cxx" -x c++ -std=c++11 -fsyntax-only - 2>/dev/null || continue
+	have "$cxx" || continue
+	# A C++ compiler is not needed to build agentbox, and may be there without its library.
+	printf '#include <cstddef>\n' | "$cxx" -x c++ -std=c++11 -fsyntax-only - 2>/dev/null ||
+		continue
 	for std in c++11 c++17; do
 		ok "$cxx -std=$std" compiles "$cxx" c++ "$std"
 	done

@@ -181,13 +181,13 @@ sub arrows {
 	my @box = (@host, @parts, 'core/box');
 	my @top = (@box, 'core/run', 'core/relay');
 	my %may = (
-		'sdk' => [], 'core/util' => ['sdk'], 'core/state' => \@base,
+		'sdk' => [], 'sdk/provider-check' => \@host, 'core/util' => ['sdk'], 'core/state' => \@base,
 		'core/host' => \@state, (map { $_ => \@host } @parts),
 		'core/box' => [@host, @parts], 'core/run' => \@box, 'core/relay' => \@box,
 		'core/cli' => \@top, 'core/ctl' => \@base,
 	);
 	for my $path (files(qr/^(?:core|sdk|providers)\/.*$source/)) {
-		my ($from) = $path =~ m{^(sdk|core/\w+|providers/[\w-]+)/} or next;
+		my ($from) = $path =~ m{^(sdk/provider-check|sdk|core/\w+|providers/[\w-]+)/} or next;
 		my %ok = map { $_ => 1 } $from, @{ $may{$from} // ['sdk'] };
 		my $n = 0;
 		for my $line (split /\n/, content($path)) {
