@@ -18,7 +18,7 @@ struct abx_app {
 	struct abx_app_cloud {
 		char *provider;
 		struct abx_cloud *cloud;
-	} *clouds;
+	} * clouds;
 	size_t n_clouds;
 };
 

@@ -39,8 +39,7 @@ static int open_copier(struct abx_app *app, struct abx_box *box, struct copier *
 
 static char *box_path(const char *path)
 {
-	return path[0] == '/' ? abx_xstrdup(path)
-			      : abx_xasprintf(WORKSPACE_IN_BOX "/%s", path);
+	return path[0] == '/' ? abx_xstrdup(path) : abx_xasprintf(WORKSPACE_IN_BOX "/%s", path);
 }
 
 /* The last name of a path, without trailing slashes; "." and ".." have none of their own. */
@@ -67,15 +66,19 @@ static int kind_in_box(struct copier *c, const char *path, char *ret_kind, struc
 	static const char script[] = "if [ -d \"$1\" ]; then exit 10; fi; "
 				     "if [ -e \"$1\" ] || [ -L \"$1\" ]; then exit 11; fi; exit 12";
 	const char *const argv[] = {"/bin/sh", "-c", script, "sh", path, NULL};
-	const struct abx_exec_request req = {.argv = argv, .cwd = "/", .fd_in = -1, .fd_out = -1,
-					     .fd_err = -1, .timeout_ms = PROBE_TIMEOUT_MS};
+	const struct abx_exec_request req = {.argv = argv,
+					     .cwd = "/",
+					     .fd_in = -1,
+					     .fd_out = -1,
+					     .fd_err = -1,
+					     .timeout_ms = PROBE_TIMEOUT_MS};
 	int code = 0, r = abx_exec_on(c->cloud, &c->opts, &c->sandbox, &req, &code, err);
 
 	if (r < 0)
 		return r;
 	if (code < 10 || code > 12)
-		return abx_err_set(err, ABX_EREMOTE, "the box could not look at '%s' (exit code %d)",
-				   path, code);
+		return abx_err_set(err, ABX_EREMOTE,
+				   "the box could not look at '%s' (exit code %d)", path, code);
 	*ret_kind = "df-"[code - 10];
 	return 0;
 }
@@ -103,8 +106,11 @@ static int on_sent(void *ctx, const struct abx_tar_count *so_far)
 static int send_tree(void *ctx, int fd, int stop_fd, struct abx_err *err)
 {
 	struct tree_source *src = ctx;
-	struct abx_tar_tree tree = {.dirfd = AT_FDCWD, .path = src->path, .as = src->as,
-				    .progress = on_sent, .progress_ctx = src};
+	struct abx_tar_tree tree = {.dirfd = AT_FDCWD,
+				    .path = src->path,
+				    .as = src->as,
+				    .progress = on_sent,
+				    .progress_ctx = src};
 	struct abx_tar *tar;
 	int r = abx_tar_open(fd, stop_fd, &tar, err);
 

@@ -242,8 +242,8 @@ static int sleep_unless_cancelled(const struct abx_app *app, int64_t ms)
 static int wait_ready(struct create *c, struct abx_err *err)
 {
 	static const char *const argv[] = {"true", NULL};
-	const struct abx_exec_request req = {.argv = argv, .cwd = "/", .fd_in = -1, .fd_out = -1,
-					     .fd_err = -1};
+	const struct abx_exec_request req = {
+		.argv = argv, .cwd = "/", .fd_in = -1, .fd_out = -1, .fd_err = -1};
 	int64_t deadline = abx_now_ms() + READY_TIMEOUT_MS, wait = READY_FIRST_WAIT_MS;
 	struct abx_sandbox s = abx_app_sandbox(&c->box);
 
@@ -255,8 +255,8 @@ static int wait_ready(struct create *c, struct abx_err *err)
 
 		if (o.timeout_ms < 1)
 			return abx_err_set(err, ABX_ETIMEDOUT,
-					   "box '%s' did not become ready within %d s",
-					   c->box.name, READY_TIMEOUT_MS / 1000);
+					   "box '%s' did not become ready within %d s", c->box.name,
+					   READY_TIMEOUT_MS / 1000);
 		r = abx_exec_on(c->cloud, &o, &s, &req, &code, err);
 		if (r == 0 && code == 0)
 			return 0;
@@ -299,11 +299,11 @@ static int seed(struct create *c, struct abx_err *err)
 
 static int run_setup(struct create *c, struct abx_err *err)
 {
-	const char *script = c->req->setup ? c->req->setup
-					   : abx_config_get(c->config, "box.setup", NULL);
+	const char *script =
+		c->req->setup ? c->req->setup : abx_config_get(c->config, "box.setup", NULL);
 	const char *const argv[] = {"/bin/sh", "-c", script, NULL};
-	struct abx_exec_request req = {.argv = argv, .fd_in = -1, .fd_out = STDERR_FILENO,
-				       .fd_err = STDERR_FILENO};
+	struct abx_exec_request req = {
+		.argv = argv, .fd_in = -1, .fd_out = STDERR_FILENO, .fd_err = STDERR_FILENO};
 	struct abx_call_opts o = {.box_id = c->box.id};
 	struct abx_sandbox s = abx_app_sandbox(&c->box);
 	int code = 0, r;

@@ -58,9 +58,8 @@ static int exit_code(const struct abx_exit *e)
 	return e->code & 255;
 }
 
-int abx_exec_on(struct abx_cloud *cloud, const struct abx_call_opts *o,
-		const struct abx_sandbox *s, const struct abx_exec_request *req, int *ret_code,
-		struct abx_err *err)
+int abx_exec_on(struct abx_cloud *cloud, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		const struct abx_exec_request *req, int *ret_code, struct abx_err *err)
 {
 	struct sink sink = {.req = req};
 	struct abx_exec x = {ABX_INIT(struct abx_exec)};
@@ -91,8 +90,9 @@ int abx_exec_on(struct abx_cloud *cloud, const struct abx_call_opts *o,
 	if (r < 0)
 		return r;
 	if (e.flags & ABX_EXIT_LOST)
-		return abx_err_set(err, ABX_ENETWORK, "the command's end was lost; it may still "
-						      "be running");
+		return abx_err_set(err, ABX_ENETWORK,
+				   "the command's end was lost; it may still "
+				   "be running");
 	*ret_code = exit_code(&e);
 	return 0;
 }

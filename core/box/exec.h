@@ -25,8 +25,7 @@ int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec
 		 int *ret_code, struct abx_err *err);
 
 /* The same on a cloud whose box is being made, output to one descriptor. */
-int abx_exec_on(struct abx_cloud *cloud, const struct abx_call_opts *o,
-		const struct abx_sandbox *s, const struct abx_exec_request *req, int *ret_code,
-		struct abx_err *err);
+int abx_exec_on(struct abx_cloud *cloud, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		const struct abx_exec_request *req, int *ret_code, struct abx_err *err);
 
 #endif

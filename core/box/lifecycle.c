@@ -190,8 +190,7 @@ int abx_lifecycle_stop(struct abx_app *app, struct abx_box *box, int64_t grace_m
 	return r < 0 ? r : set_state(app, box, ABX_BOX_STOPPED, err);
 }
 
-int abx_lifecycle_destroy(struct abx_app *app, struct abx_box *box, bool force,
-			  struct abx_err *err)
+int abx_lifecycle_destroy(struct abx_app *app, struct abx_box *box, bool force, struct abx_err *err)
 {
 	struct abx_undo how = {.force = force};
 	abx_autoclose int lock = -1;

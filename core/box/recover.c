@@ -106,8 +106,11 @@ static int adopt(struct abx_app *app, const char *provider, const struct abx_san
 {
 	const char *name = abx_sandbox_label(s, ABX_LABEL_NAME);
 	abx_autofree char *cwd = realpath(".", NULL), *branch = NULL;
-	struct abx_reserve in = {.id = box_id, .name = name, .project_path = cwd,
-				 .workspace = cwd, .provider = provider};
+	struct abx_reserve in = {.id = box_id,
+				 .name = name,
+				 .project_path = cwd,
+				 .workspace = cwd,
+				 .provider = provider};
 	struct abx_box box = {0};
 	int r;
 
@@ -132,8 +135,7 @@ static int adopt(struct abx_app *app, const char *provider, const struct abx_san
 	return r;
 }
 
-static int remove_orphan(struct abx_cloud *cloud, const struct abx_sandbox *s,
-			 struct abx_err *err)
+static int remove_orphan(struct abx_cloud *cloud, const struct abx_sandbox *s, struct abx_err *err)
 {
 	struct abx_call_opts o = {.timeout_ms = LIST_TIMEOUT_MS, .cleanup = true};
 	struct abx_stop_req req = {ABX_INIT(struct abx_stop_req)};
@@ -147,9 +149,8 @@ static bool id_safe(const char *id)
 	return id && strlen(id) == 16 && strspn(id, "0123456789abcdef") == 16;
 }
 
-static int settle_orphan(struct abx_app *app, struct abx_cloud *cloud,
-			 const struct abx_sandbox *s, enum abx_recover_mode mode,
-			 struct abx_leftovers *ret, struct abx_err *err)
+static int settle_orphan(struct abx_app *app, struct abx_cloud *cloud, const struct abx_sandbox *s,
+			 enum abx_recover_mode mode, struct abx_leftovers *ret, struct abx_err *err)
 {
 	const char *box_id = abx_sandbox_label(s, ABX_LABEL_BOX);
 	abx_autoclose int lock = -1;
@@ -339,7 +340,8 @@ void abx_recover_abandoned(struct abx_app *app, const char *provider)
 
 		if (one->problem)
 			abx_warn("box '%s' was left unfinished and could not be removed: %s "
-				 "(agentbox prune)", one->name, one->problem);
+				 "(agentbox prune)",
+				 one->name, one->problem);
 		else
 			abx_log(ABX_LOG_INFO, "recover", "removed '%s', left unfinished",
 				one->name);

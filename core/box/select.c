@@ -123,8 +123,8 @@ static int pick(struct abx_box_list *list, const char *what,
 	return 0;
 }
 
-static int pick_any(struct abx_app *app, const char *project, const char *what,
-		    struct abx_box *ret, struct abx_err *err)
+static int pick_any(struct abx_app *app, const char *project, const char *what, struct abx_box *ret,
+		    struct abx_err *err)
 {
 	bool number = strspn(what, "0123456789") == strlen(what);
 	struct abx_box_list list = {0};
@@ -138,8 +138,7 @@ static int pick_any(struct abx_app *app, const char *project, const char *what,
 	return r;
 }
 
-int abx_select_box(struct abx_app *app, const char *what, struct abx_box *ret,
-		   struct abx_err *err)
+int abx_select_box(struct abx_app *app, const char *what, struct abx_box *ret, struct abx_err *err)
 {
 	abx_autofree char *path = NULL, *key = NULL;
 	char shown[80];

@@ -16,7 +16,6 @@
 int abx_select_project(struct abx_app *app, char **ret_path, char **ret_key, struct abx_err *err);
 
 /* ABX_ENOBOX when there is none.  `what` may be NULL. */
-int abx_select_box(struct abx_app *app, const char *what, struct abx_box *ret,
-		   struct abx_err *err);
+int abx_select_box(struct abx_app *app, const char *what, struct abx_box *ret, struct abx_err *err);
 
 #endif

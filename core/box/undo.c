@@ -72,8 +72,8 @@ static int delete_resources(struct abx_app *app, struct abx_cloud *cloud,
 	return r;
 }
 
-static int undo_outside(struct abx_app *app, const struct abx_box *box,
-			const struct abx_undo *how, struct abx_err *err)
+static int undo_outside(struct abx_app *app, const struct abx_box *box, const struct abx_undo *how,
+			struct abx_err *err)
 {
 	struct abx_call_opts o = {
 		.timeout_ms = DESTROY_TIMEOUT_MS, .cleanup = true, .box_id = box->id};

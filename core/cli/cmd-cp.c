@@ -18,8 +18,7 @@ static size_t box_prefix(const char *arg)
 static int say_refusals(const struct abx_tar_result *result, struct abx_err *err)
 {
 	for (int kind = 0; kind < ABX_TAR_REFUSALS; kind++) {
-		abx_autofree char *text =
-			abx_tar_refusal_text(result, (enum abx_tar_refusal)kind);
+		abx_autofree char *text = abx_tar_refusal_text(result, (enum abx_tar_refusal)kind);
 
 		if (text)
 			(void)fprintf(stderr, "agentbox: %s\n", text);
@@ -105,7 +104,8 @@ const struct abx_cmd abx_cmd_cp = {
 	.usage = "SRC... BOX:PATH | BOX:SRC... PATH",
 	.summary = "Copy files and directories into a box, or out of it.",
 	.help = "Paths in a box are relative to /workspace.  A directory as destination takes the\n"
-		"sources in; anything else is the new name.  A file here whose name has a colon is\n"
+		"sources in; anything else is the new name.  A file here whose name has a colon "
+		"is\n"
 		"written ./a:b.\n",
 	.run = run,
 };

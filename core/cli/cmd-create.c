@@ -13,8 +13,9 @@ static int report(struct abx_cli *cli, const struct abx_box *box, uint64_t files
 		     box->provider, (unsigned long long)files, (double)bytes / (1 << 20));
 	if (box->base_commit)
 		(void)printf("branch %s at %.12s\n", box->branch, box->base_commit);
-	return abx_out_line(err, "next: agentbox exec %s -- COMMAND; agentbox diff %s; "
-				 "agentbox download %s; agentbox destroy %s",
+	return abx_out_line(err,
+			    "next: agentbox exec %s -- COMMAND; agentbox diff %s; "
+			    "agentbox download %s; agentbox destroy %s",
 			    box->name, box->name, box->name, box->name);
 }
 

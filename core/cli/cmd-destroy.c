@@ -55,8 +55,8 @@ static int confirm(struct abx_cli *cli, const struct abx_box_list *boxes, struct
 	return abx_ask(cli, err, "destroy %zu boxes and all that is in them", boxes->len);
 }
 
-static int destroy_each(struct abx_cli *cli, struct abx_box_list *boxes, bool force,
-			cJSON *doc, struct abx_err *err)
+static int destroy_each(struct abx_cli *cli, struct abx_box_list *boxes, bool force, cJSON *doc,
+			struct abx_err *err)
 {
 	int result = 0;
 

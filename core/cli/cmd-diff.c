@@ -24,8 +24,8 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 	} else if (r == 0) {
 		bool color = isatty(STDOUT_FILENO) && !secure_getenv("NO_COLOR");
 
-		r = abx_back_diff(s.cloud, &s.opts, &s.sandbox, &s.back, stat, color,
-				  STDOUT_FILENO, err);
+		r = abx_back_diff(s.cloud, &s.opts, &s.sandbox, &s.back, stat, color, STDOUT_FILENO,
+				  err);
 	}
 	abx_changes_release(&found);
 	abx_changes_close(&s);

@@ -148,8 +148,8 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 	if (args.n_pos || args.n_rest)
 		return abx_usage(cli, err, "doctor takes no argument");
 	if (uname(&os) == 0) {
-		abx_autofree char *text = abx_xasprintf("%s %s %s", os.sysname, os.release,
-							os.machine);
+		abx_autofree char *text =
+			abx_xasprintf("%s %s %s", os.sysname, os.release, os.machine);
 
 		add(&rep, "system", "ok", text, NULL);
 	}

@@ -48,8 +48,8 @@ static int report(struct abx_cli *cli, const struct abx_changes *changes, bool d
 	return r;
 }
 
-static int bring_back(struct abx_cli *cli, struct abx_changes_session *s,
-		      struct abx_changes *found, bool dry, struct abx_err *err)
+static int bring_back(struct abx_cli *cli, struct abx_changes_session *s, struct abx_changes *found,
+		      bool dry, struct abx_err *err)
 {
 	size_t n_good;
 	int r = abx_back_changes(s->cloud, &s->opts, &s->sandbox, &s->back, found, err);

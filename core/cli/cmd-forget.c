@@ -24,8 +24,10 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 
 		r = abx_lifecycle_forget(&cli->app, &box, err);
 		if (r == 0 && !cli->json)
-			r = abx_out_line(err, "box '%s' is forgotten (agentbox recover finds its "
-					      "sandbox again)", name);
+			r = abx_out_line(err,
+					 "box '%s' is forgotten (agentbox recover finds its "
+					 "sandbox again)",
+					 name);
 		else if (r == 0)
 			r = abx_out_json(cJSON_CreateObject(), err);
 	}

@@ -10,8 +10,8 @@
 
 static int print_table(const struct abx_box_list *boxes, bool global, struct abx_err *err)
 {
-	static const char *const head[N_COLUMNS] = {"#",     "NAME",   "STATE",	   "PROVIDER",
-						    "BASE",  "CREATED", "WORKSPACE"};
+	static const char *const head[N_COLUMNS] = {"#",    "NAME",    "STATE",	   "PROVIDER",
+						    "BASE", "CREATED", "WORKSPACE"};
 	abx_autofree const char **cells = abx_xcalloc((boxes->len + 1) * N_COLUMNS, sizeof(*cells));
 	struct abx_strv texts = {0};
 	size_t n_columns = global ? N_COLUMNS : N_COLUMNS - 1, at = 0;

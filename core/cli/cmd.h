@@ -60,7 +60,7 @@ struct abx_opt {
 	const char *long_name;
 	enum abx_opt_kind kind;
 	void *target;
-	const char *arg;  /* name of its value in the help */
+	const char *arg; /* name of its value in the help */
 	const char *help;
 };
 struct abx_args {

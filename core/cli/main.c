@@ -28,6 +28,7 @@ static int install_signals(void)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
 
 	/* A closed standard descriptor must not be taken by a file of ours. */
 	for (int fd = 0; fd < 3; fd++)
@@ -42,7 +43,7 @@ static int install_signals(void)
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			(void)sigaction(signals[i], &sa, NULL);
 	}
-	(void)signal(SIGPIPE, SIG_IGN);
+	(void)sigaction(SIGPIPE, &ignore, NULL);
 	return 0;
 }
 

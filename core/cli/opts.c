@@ -85,8 +85,7 @@ static const struct abx_opt *find_short(const struct abx_opt *opts, char c)
 	return NULL;
 }
 
-static int store(struct parser *p, const struct abx_opt *o, const char *value,
-		 struct abx_err *err)
+static int store(struct parser *p, const struct abx_opt *o, const char *value, struct abx_err *err)
 {
 	int r;
 

@@ -5,7 +5,7 @@
 #include "core/cli/cmd.h"
 #include "core/util/clock.h"
 
-#define QUIET_MS 1000	    /* nothing before that */
+#define QUIET_MS 1000 /* nothing before that */
 #define TERMINAL_STEP_MS 200
 #define PLAIN_STEP_MS 5000
 
@@ -37,8 +37,7 @@ static void print_state(uint64_t done, uint64_t total, int64_t now, bool termina
 	format_bytes(done, bytes, sizeof(bytes));
 	format_bytes((uint64_t)rate, speed, sizeof(speed));
 	if (total > done && rate > 0)
-		(void)snprintf(left, sizeof(left), ", %.0f s left",
-			       (double)(total - done) / rate);
+		(void)snprintf(left, sizeof(left), ", %.0f s left", (double)(total - done) / rate);
 	if (total)
 		(void)fprintf(stderr, "%s%s: %s (%u%%), %s/s%s%s", terminal ? "\r\033[K" : "",
 			      line.what, bytes, (unsigned int)(done * 100 / total), speed, left,

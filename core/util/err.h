@@ -42,7 +42,10 @@ struct abx_err {
 	char remedy[512];
 };
 
-#define ABX_ERR_INIT {.retry_after_ms = -1}
+#define ABX_ERR_INIT                 \
+	{                            \
+		.retry_after_ms = -1 \
+	}
 
 /* Fill and return `code`. */
 int abx_err_set(struct abx_err *err, int code, const char *fmt, ...) ABX_PRINTF(3, 4);

@@ -58,7 +58,7 @@ static bool parse_with_unit(const char *text, const struct unit *units, size_t n
 
 int abx_parse_duration_ms(const char *text, int64_t *ret_ms, struct abx_err *err)
 {
-	static const struct unit units[] = {{"", 1000},	  {"ms", 1},	{"s", 1000},
+	static const struct unit units[] = {{"", 1000},	  {"ms", 1},	  {"s", 1000},
 					    {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
 	const uint64_t ten_years_ms = UINT64_C(10) * 366 * 86400000;
 	uint64_t ms;

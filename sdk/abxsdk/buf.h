@@ -27,7 +27,10 @@ struct abx_buf {
 	bool failed;
 };
 
-#define ABX_BUF_INIT(max_bytes) {NULL, 0, 0, (max_bytes), false}
+#define ABX_BUF_INIT(max_bytes)                \
+	{                                      \
+		NULL, 0, 0, (max_bytes), false \
+	}
 
 void abx_buf_add(struct abx_buf *b, const void *data, size_t len);
 void abx_buf_adds(struct abx_buf *b, const char *s);

@@ -19,9 +19,9 @@
 #define ABX_SPAWN_MAX_FDS 8
 
 struct abx_spawn {
-	const char *const *argv;  /* argv[0] is looked up in PATH unless it has a slash */
-	const char *const *envp;  /* NULL: the caller's environment */
-	const char *cwd;	  /* NULL: the caller's */
+	const char *const *argv;   /* argv[0] is looked up in PATH unless it has a slash */
+	const char *const *envp;   /* NULL: the caller's environment */
+	const char *cwd;	   /* NULL: the caller's */
 	int fd_in, fd_out, fd_err; /* -1: /dev/null */
 	/* Further descriptors: extra[i].from appears as extra[i].to (>= 3) in the child. */
 	struct {

@@ -59,7 +59,8 @@ if is_root && have setpriv; then
 fi
 
 printf 'defaults:\n  box:\n    image: /etc\n' >agentbox.yaml
-one_line_error 6 "agentbox.yaml: line 3: .*'box.image'" 'a key that a repository may not set' create -n no
+one_line_error 6 "agentbox.yaml: line 3: .*'box.image'" 'a key that a repository may not set' \
+	create -n no
 rm agentbox.yaml
 printf 'defaults: [\n' >agentbox.yaml
 no 'a repository whose agentbox.yaml is broken' create -n no

@@ -52,13 +52,19 @@ static int kill_marked(const char *marker)
 	return killed;
 }
 
-void mock_kill_all(const struct abx_session *s, const char *id)
+char *mock_marker(const struct abx_session *s, const char *id)
 {
-	abx_autofree char *marker = NULL, *root = mock_path(s, "sandboxes/%s/root", id);
+	abx_autofree char *root = mock_path(s, "sandboxes/%s/root", id);
 	struct abx_buf b = ABX_BUF_INIT(65536);
 
 	abx_buf_addf(&b, ROOT_VARIABLE "%s", root);
-	marker = abx_buf_steal(&b);
+	return abx_buf_steal(&b);
+}
+
+void mock_kill_all(const struct abx_session *s, const char *id)
+{
+	abx_autofree char *marker = mock_marker(s, id);
+
 	/* A process that forks while it is looked for has children that carry the mark. */
 	for (int round = 0; round < 100 && kill_marked(marker); round++) {
 		const struct timespec pause = {0, 2000000};

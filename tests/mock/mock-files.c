@@ -102,11 +102,19 @@ int32_t mock_download(struct abx_session *s, struct abx_call *call, const struct
 	return r == ABX_OK ? mock_fault_after(s, call, "download") : r;
 }
 
-/* `tar` of this machine, ended when the call is cancelled. */
-static int32_t run_tar(struct abx_call *call, const char *const *argv, int fd_in, int fd_out)
+/* `tar` of this machine, ended when the call is cancelled; marked as the box's, so that
+ * destroying it ends one whose client died. */
+static int32_t run_tar(struct abx_session *s, struct abx_call *call, const char *id,
+		       const char *const *argv, int fd_in, int fd_out)
 {
-	const struct abx_spawn spawn = {
-		.argv = argv, .fd_in = fd_in, .fd_out = fd_out, .fd_err = -1, .new_session = 1};
+	abx_autofree char *marker = mock_marker(s, id);
+	const char *const envp[] = {"PATH=/usr/bin:/bin", "LC_ALL=C", marker, NULL};
+	const struct abx_spawn spawn = {.argv = argv,
+					.envp = envp,
+					.fd_in = fd_in,
+					.fd_out = fd_out,
+					.fd_err = -1,
+					.new_session = 1};
 	int r, status = 0;
 	pid_t pid;
 
@@ -143,7 +151,7 @@ int32_t mock_put_tar(struct abx_session *s, struct abx_call *call, const struct 
 	{
 		const char *const argv[] = {"tar", "-x", "-p", "-o", "-C", path, "-f", "-", NULL};
 
-		r = run_tar(call, argv, req->fd, -1);
+		r = run_tar(s, call, sb->id, argv, req->fd, -1);
 	}
 	return r == ABX_OK ? mock_fault_after(s, call, "put_tar") : r;
 }
@@ -169,7 +177,7 @@ int32_t mock_get_tar(struct abx_session *s, struct abx_call *call, const struct 
 	{
 		const char *const argv[] = {"tar", "-c", "-C", dir, "-f", "-", "--", member, NULL};
 
-		r = run_tar(call, argv, -1, req->fd);
+		r = run_tar(s, call, sb->id, argv, -1, req->fd);
 	}
 	return r == ABX_OK ? mock_fault_after(s, call, "get_tar") : r;
 }

@@ -72,6 +72,8 @@ char *mock_map_path(const struct abx_session *s, const char *id, const char *pat
 /* mock-exec.c */
 int32_t mock_exec(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		  const struct abx_exec *req, struct abx_exit *ret);
+/* What is in the environment of every process of a box; free it. */
+char *mock_marker(const struct abx_session *s, const char *id);
 /* End every process of a box. */
 void mock_kill_all(const struct abx_session *s, const char *id);
 
