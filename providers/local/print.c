@@ -32,7 +32,8 @@ static uint64_t mix(uint64_t h, const void *data, size_t len, uint64_t k)
 static struct local_print print_add(struct local_print *sum, struct local_print seed,
 				    const char *name, const struct stat *st)
 {
-	const int64_t facts[] = {(int64_t)st->st_mode, st->st_size, st->st_mtim.tv_sec,
+	const int64_t facts[] = {S_ISLNK(st->st_mode) ? (int64_t)st->st_ino : 0,
+				 (int64_t)st->st_mode, st->st_size, st->st_mtim.tv_sec,
 				 st->st_mtim.tv_nsec};
 	struct local_print e = {
 		.a = mix(mix(seed.a, name, strlen(name), UINT64_C(0x9e3779b97f4a7c15)), facts,
@@ -66,14 +67,17 @@ static void add_tree(struct local_print *sum, struct local_print seed, int at, c
 {
 	DIR *d = open_directory(at, name);
 	struct dirent *e;
-	struct stat st;
 
 	if (!d)
 		return;
 	while ((e = readdir(d))) {
+		struct stat st = {.st_mode = S_IFLNK, .st_ino = e->d_ino};
 		struct local_print own;
 
-		if (is_dot(e->d_name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		/* A link cannot be changed, only replaced, which its directory's time tells: no
+		 * look at each, and they are most of /etc. */
+		if (is_dot(e->d_name) || (e->d_type != DT_LNK && fstatat(dirfd(d), e->d_name, &st,
+									 AT_SYMLINK_NOFOLLOW) < 0))
 			continue;
 		own = print_add(sum, seed, e->d_name, &st);
 		if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
@@ -85,7 +89,10 @@ static void add_tree(struct local_print *sum, struct local_print seed, int at, c
 void local_print_tree(struct local_print *p, int at, const char *name)
 {
 	const struct local_print seed = {1, 2};
+	struct stat st;
 
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		(void)print_add(p, seed, ".", &st);
 	add_tree(p, seed, at, name, 0);
 }
 

@@ -79,6 +79,21 @@ static int add_pairs(cJSON *doc, const char *key, const struct abx_kv *kv, uint3
 	return r;
 }
 
+/* Nobody sees the directory yet: no need to replace anything, but to be on disk before the
+ * directory gets its name. */
+static int write_new(int dir_fd, const char *name, const void *data, size_t len)
+{
+	abx_autoclose int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = abx_fs_write_all(fd, data, len);
+	if (r == 0 && (fchmod(fd, 0600) < 0 || fsync(fd) < 0 || close(abx_steal_fd(&fd)) < 0))
+		r = -errno;
+	return r;
+}
+
 static int write_record(int dir_fd, const char *id, const char *image,
 			const struct abx_provision *p)
 {
@@ -112,7 +127,7 @@ static int write_record(int dir_fd, const char *id, const char *image,
 		r = abx_json_print(doc, &b);
 	cJSON_Delete(doc);
 	if (r == 0)
-		r = abx_fs_write_atomic(dir_fd, "box.json", b.data, b.len, 0600, true);
+		r = write_new(dir_fd, "box.json", b.data, b.len);
 	if (b.data)
 		explicit_bzero(b.data, b.len);
 	return r;
