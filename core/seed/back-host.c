@@ -109,15 +109,22 @@ static bool judge_present(const struct abx_back_host *h, struct abx_change *c, i
 	return !c->problem;
 }
 
+/* No file of that name is here any more: by an earlier download, or by the user. */
+static void judge_gone(const struct abx_back_host *h, struct abx_change *c)
+{
+	if (abx_manifest_find(h->sent, c->path))
+		abx_change_fail(c, CHANGED);
+}
+
 static bool judge_directory(const struct abx_back_host *h, struct abx_change *c)
 {
 	if (h->pending && c->kind != ABX_CHANGE_DELETED &&
 	    abx_changes_below(h->pending, c->path, /* deletion= */ true))
 		return true;
-	if (c->kind == ABX_CHANGE_DELETED)
-		abx_change_fail(c, CHANGED);
-	else
+	if (c->kind != ABX_CHANGE_DELETED)
 		abx_change_fail(c, "a directory is in the way on this machine");
+	else
+		judge_gone(h, c);
 	return false;
 }
 
@@ -138,12 +145,14 @@ bool abx_back_judge(const struct abx_back_host *h, struct abx_change *c)
 	if (r == -ENOENT)
 		return judge_absent(h, c);
 	if (r == -ELOOP || r == -ENOTDIR) {
+		if (h->pending && abx_changes_above(h->pending, c->path, /* deletion= */ true))
+			return c->kind != ABX_CHANGE_DELETED;
 		if (c->kind == ABX_CHANGE_DELETED)
-			abx_change_fail(c, CHANGED);
-		else if (h->pending && abx_changes_above(h->pending, c->path, /* deletion= */ true))
-			return true;
-		abx_change_fail(c, r == -ELOOP ? "a symbolic link is on the way on this machine"
-					       : "a file is in the way on this machine");
+			judge_gone(h, c);
+		else
+			abx_change_fail(c, r == -ELOOP
+						   ? "a symbolic link is on the way on this machine"
+						   : "a file is in the way on this machine");
 		return false;
 	}
 	if (r < 0) {

@@ -191,7 +191,6 @@ static const struct {
 	N(TREE MODIFY("secret.o") END),
 	N(TREE ADD("secret.o") END),
 	N(TREE LINK(".git") END),
-	N(TREE DELETE("d") END),
 	N(TREE MODIFY("d") END),
 };
 

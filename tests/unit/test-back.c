@@ -174,6 +174,8 @@ START_TEST(kinds_change)
 	apply();
 	is_listed("D a\nA a/in\nA d\nD d/1\nD d/2\nM f\nM l\nD m\nA m/m\n");
 	same_trees();
+	ask();
+	is_listed("");
 }
 END_TEST
 
@@ -243,7 +245,8 @@ START_TEST(attributes_of_the_box_do_not_convert)
 {
 	begin(REPO);
 	in_box("git config --global filter.x.clean 'echo filtered' && "
-	       "echo '* filter=x text eol=crlf ident' >.gitattributes && printf 'a\\r\\n$Id$\\n' >f");
+	       "echo '* filter=x text eol=crlf ident' >.gitattributes && "
+	       "printf 'a\\r\\n$Id$\\n' >f");
 	apply();
 	is_listed("A .gitattributes\nA f\n");
 	same_trees();
