@@ -88,9 +88,13 @@ static int32_t local_session_open(struct abx_call *call, const struct abx_sessio
 		return local_fail(call, ABX_ENOMEM, NULL, "out of memory");
 	(void)pthread_mutex_init(&s->lock, NULL);
 	s->store_fd = s->boxes_fd = s->tmp_fd = s->images_fd = -1;
+	r = read_boot_id(s->boot_id, sizeof(s->boot_id));
+	if (r < 0) {
+		session_free(s);
+		return local_fail(call, ABX_EIO, "mount -t proc proc /proc", "/proc: %s",
+				  strerror(-r));
+	}
 	r = session_fill(s, args);
-	if (r == 0)
-		r = read_boot_id(s->boot_id, sizeof(s->boot_id));
 	if (r == 0)
 		r = local_state_open(s, args->state_dir);
 	if (r < 0) {
