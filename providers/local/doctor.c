@@ -30,6 +30,8 @@ static int32_t check_ids(struct abx_session *s, struct abx_call *call)
 
 	(void)snprintf(detail, sizeof(detail), "box ids 0 to %u are %u to %u here", LB_MAP_IDS - 1,
 		       s->uid_base, s->uid_base + LB_MAP_IDS - 1);
+	if (s->map == LB_MAP_NONE)
+		return row(call, "uid range", "fail", LOCAL_NO_IDS, LOCAL_NO_IDS_REMEDY);
 	if (s->map != LB_MAP_SINGLE)
 		return row(call, "uid range", "ok", detail, "");
 	return row(call, "uid range", "warn",
@@ -67,7 +69,7 @@ int32_t local_doctor(struct abx_session *s, struct abx_call *call)
 
 	if (r == ABX_OK)
 		r = check_ids(s, call);
-	if (r == ABX_OK && access(s->box_helper, X_OK) == 0)
+	if (r == ABX_OK && access(s->box_helper, X_OK) == 0 && s->map != LB_MAP_NONE)
 		r = check_box(s, call);
 	if (r == ABX_OK)
 		r = row(call, "network", "ok",

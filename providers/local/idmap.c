@@ -83,6 +83,34 @@ static bool in_path(const char *program)
 	return false;
 }
 
+/* Are all ids of the range real here?  Inside a user namespace, many are not. */
+static bool is_mapped(const char *map_file, uint32_t base)
+{
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(65536);
+	abx_autoclose int fd = open(map_file, O_RDONLY | O_CLOEXEC);
+	const char *line;
+
+	if (fd < 0 || abx_buf_read_fd(&b, fd) < 0 || !b.len)
+		return true;
+	for (line = b.data; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		uint32_t v[3] = {0, 0, 0};
+		const char *at = line;
+
+		for (size_t i = 0; i < ABX_N_ELEMENTS(v); i++) {
+			size_t n;
+
+			at += strspn(at, " ");
+			n = strcspn(at, " \n");
+			if (!parse_u32(at, n, &v[i]))
+				v[i] = i == 2 ? UINT32_MAX : 0;
+			at += n;
+		}
+		if (base >= v[0] && (uint64_t)base + LB_MAP_IDS <= (uint64_t)v[0] + v[2])
+			return true;
+	}
+	return false;
+}
+
 void local_idmap_init(struct abx_session *s)
 {
 	uid_t uid = geteuid();
@@ -97,6 +125,9 @@ void local_idmap_init(struct abx_session *s)
 		s->map = LB_MAP_DIRECT;
 		if (!found)
 			s->uid_base = s->gid_base = DEFAULT_BASE;
+		if (!is_mapped("/proc/self/uid_map", s->uid_base) ||
+		    !is_mapped("/proc/self/gid_map", s->gid_base))
+			s->map = LB_MAP_NONE;
 	} else if (found && in_path("newuidmap") && in_path("newgidmap")) {
 		s->map = LB_MAP_SUBID;
 	} else {

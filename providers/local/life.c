@@ -202,6 +202,9 @@ int32_t local_start_locked(struct abx_session *s, struct abx_call *call, const s
 	(void)local_run_open(s, b, run);
 	if (run->pidfd >= 0 && run->ready)
 		return ABX_OK;
+	if (s->map == LB_MAP_NONE)
+		return local_fail(call, ABX_EPERM, LOCAL_NO_IDS_REMEDY, "box %s: " LOCAL_NO_IDS,
+				  b->id);
 	/* Whoever started this one held our lock, and died. */
 	r = stop_locked(call, b->id, run, 0);
 	local_run_release(run);

@@ -76,6 +76,9 @@ int32_t local_timed_out(struct abx_call *call);
 struct pollfd;
 int32_t local_poll(struct abx_call *call, struct pollfd *fds, size_t n, int64_t max_ms);
 
+#define LOCAL_NO_IDS "the ids of boxes do not exist here (inside a user namespace)"
+#define LOCAL_NO_IDS_REMEDY \
+	"give root 65536 ids that exist here in /etc/subuid and /etc/subgid, or run outside"
 /* idmap.c: which ids boxes of this caller get. */
 void local_idmap_init(struct abx_session *s);
 

@@ -9,8 +9,8 @@
  *	local_print_text(&p, name);
  *
  * Two trees with the same names, modes, sizes and times to the nanosecond have the same
- * print, and a tree keeps its print as long as nothing in it changes.  The order of directories does not matter; what cannot be read is left out.  Not a
- * cryptographic hash.
+ * print, and a tree keeps its print as long as nothing in it changes.  The order of directories
+ *does not matter; what cannot be read is left out.  Not a cryptographic hash.
  */
 #ifndef LOCAL_PRINT_H
 #define LOCAL_PRINT_H

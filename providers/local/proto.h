@@ -37,9 +37,10 @@ enum lb_op {
 
 /* How ids of the box become ids of this machine. */
 enum lb_map {
-	LB_MAP_DIRECT = 1, /* 65536 ids, written by host root */
-	LB_MAP_SUBID,	   /* 65536 ids, by newuidmap and newgidmap */
-	LB_MAP_SINGLE,	   /* box root is the caller; there is no other id */
+	LB_MAP_NONE,   /* there are no ids for boxes */
+	LB_MAP_DIRECT, /* 65536 ids, written by host root */
+	LB_MAP_SUBID,  /* 65536 ids, by newuidmap and newgidmap */
+	LB_MAP_SINGLE, /* box root is the caller; there is no other id */
 };
 #define LB_MAP_IDS 65536u
 

@@ -260,6 +260,8 @@ int32_t local_provision(struct abx_session *s, struct abx_call *call,
 
 	copy_request(&p, req);
 	r = refuse(call, &p);
+	if (r == ABX_OK && s->map == LB_MAP_NONE)
+		r = local_fail(call, ABX_EPERM, LOCAL_NO_IDS_REMEDY, "provision: " LOCAL_NO_IDS);
 	if (r == ABX_OK)
 		r = choose_id(call, &p, id, sizeof(id));
 	if (r == ABX_OK)
