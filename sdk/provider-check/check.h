@@ -40,7 +40,6 @@ bool tap_ok(struct check *c, bool ok, const char *fmt, ...) ABX_PRINTF(3, 4);
 bool tap_r(struct check *c, int r, const char *fmt, ...) ABX_PRINTF(3, 4);
 /* r is this code. */
 bool tap_code(struct check *c, int r, int wanted, const char *fmt, ...) ABX_PRINTF(4, 5);
-void tap_skip(struct check *c, const char *reason, const char *fmt, ...) ABX_PRINTF(3, 4);
 void tap_note(struct check *c, const char *fmt, ...) ABX_PRINTF(2, 3);
 /* Nothing can be judged any more. */
 void tap_bail(struct check *c, const char *why);

@@ -175,7 +175,7 @@ static void check_secrets(struct check *c)
 		n += at == n;
 	}
 	if (!any)
-		tap_skip(c, "it has no secret option", "a credential is in no text of its");
+		tap_note(c, "it has no secret option");
 	else
 		(void)tap_ok(c, !leaks(c, kv, n), "a credential is in no text of its");
 }

@@ -3,16 +3,15 @@
 #include "core/host/text.h"
 #include "sdk/provider-check/check.h"
 
-static void point(struct check *c, bool ok, const char *suffix, const char *fmt, va_list ap)
-	ABX_PRINTF(4, 0);
+static void point(struct check *c, bool ok, const char *fmt, va_list ap) ABX_PRINTF(3, 0);
 
-static void point(struct check *c, bool ok, const char *suffix, const char *fmt, va_list ap)
+static void point(struct check *c, bool ok, const char *fmt, va_list ap)
 {
 	char text[512], line[512];
 
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	abx_text_line(text, sizeof(text), line, sizeof(line));
-	(void)fprintf(c->tap, "%s %u - %s%s\n", ok ? "ok" : "not ok", ++c->n, line, suffix);
+	(void)fprintf(c->tap, "%s %u - %s\n", ok ? "ok" : "not ok", ++c->n, line);
 	(void)fflush(c->tap);
 	c->failed += !ok;
 }
@@ -22,7 +21,7 @@ bool tap_ok(struct check *c, bool ok, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	point(c, ok, "", fmt, ap);
+	point(c, ok, fmt, ap);
 	va_end(ap);
 	return ok;
 }
@@ -32,7 +31,7 @@ bool tap_r(struct check *c, int r, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	point(c, r == 0, "", fmt, ap);
+	point(c, r == 0, fmt, ap);
 	va_end(ap);
 	if (r != 0)
 		tap_note(c, "%s: %s", abx_err_name(r), c->err.text);
@@ -44,23 +43,12 @@ bool tap_code(struct check *c, int r, int wanted, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	point(c, r == wanted, "", fmt, ap);
+	point(c, r == wanted, fmt, ap);
 	va_end(ap);
 	if (r != wanted)
 		tap_note(c, "got %s, wanted %s: %s", abx_err_name(r), abx_err_name(wanted),
 			 r < 0 ? c->err.text : "");
 	return r == wanted;
-}
-
-void tap_skip(struct check *c, const char *reason, const char *fmt, ...)
-{
-	char suffix[256];
-	va_list ap;
-
-	(void)snprintf(suffix, sizeof(suffix), " # SKIP %s", reason);
-	va_start(ap, fmt);
-	point(c, true, suffix, fmt, ap);
-	va_end(ap);
 }
 
 void tap_note(struct check *c, const char *fmt, ...)

@@ -181,7 +181,8 @@ sub arrows {
 	my @box = (@host, @parts, 'core/box');
 	my @top = (@box, 'core/run', 'core/relay');
 	my %may = (
-		'sdk' => [], 'sdk/provider-check' => \@host, 'core/util' => ['sdk'], 'core/state' => \@base,
+		'sdk' => [], 'sdk/provider-check' => \@host,
+		'core/util' => ['sdk'], 'core/state' => \@base,
 		'core/host' => \@state, (map { $_ => \@host } @parts),
 		'core/box' => [@host, @parts], 'core/run' => \@box, 'core/relay' => \@box,
 		'core/cli' => \@top, 'core/ctl' => \@base,
