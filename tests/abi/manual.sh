@@ -12,8 +12,8 @@ names=$(sed -n -e 's/^C(\(.*\))$/\1/p' \
 for name in $names; do
 	case $name in
 	# Members that are no function.
-	struct_size | abi_* | reserved* | caps | version | ctx | magic | name | summary | homepage | \
-		host_caps_required | thread_model | web_port | options | commands) continue ;;
+	struct_size | abi_* | reserved* | caps | version | ctx | magic | name | summary) continue ;;
+	homepage | host_caps_required | thread_model | web_port | options | commands) continue ;;
 	esac
 	grep -q "B<$name>" "$pod" || printf '%s\n' "$name" >>"$T/missing"
 done

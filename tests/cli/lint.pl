@@ -188,7 +188,8 @@ sub arrows {
 		'core/cli' => \@top, 'core/ctl' => \@base,
 	);
 	for my $path (files(qr/^(?:core|sdk|providers)\/.*$source/)) {
-		my ($from) = $path =~ m{^(sdk/provider-check|sdk|core/\w+|providers/[\w-]+)/} or next;
+		my $folder_of = qr{^(sdk/provider-check|sdk|core/\w+|providers/[\w-]+)/};
+		my ($from) = $path =~ $folder_of or next;
 		my %ok = map { $_ => 1 } $from, @{ $may{$from} // ['sdk'] };
 		my $n = 0;
 		for my $line (split /\n/, content($path)) {
