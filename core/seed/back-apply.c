@@ -279,7 +279,7 @@ int abx_back_apply_io(const struct abx_box_io *io, const struct abx_back *back,
 	int r, saved;
 
 	if (root_fd < 0)
-		return abx_err_errno(err, -root_fd, "workspace '%s'", back->workspace);
+		return abx_back_no_workspace(back, -root_fd, err);
 	r = abx_manifest_load(back->manifest, &a.sent, err);
 	if (r < 0)
 		return r;

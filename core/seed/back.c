@@ -12,6 +12,7 @@
 #include "core/seed/seed-script.h"
 #include "core/util/beneath.h"
 #include "core/util/mem.h"
+#include "core/util/parse.h"
 #include "core/util/term.h"
 
 #define MODE_LINK 0120000U
@@ -153,6 +154,14 @@ char *abx_back_tmp_dir(const struct abx_back *back)
 		       : abx_xstrdup(slash ? "/" : ".");
 }
 
+int abx_back_no_workspace(const struct abx_back *back, int errnum, struct abx_err *err)
+{
+	char shown[300];
+
+	abx_quote_text(back->workspace, shown, sizeof(shown));
+	return abx_err_errno(err, errnum, "workspace '%s'", shown);
+}
+
 int abx_back_changes_io(const struct abx_box_io *io, const struct abx_back *back,
 			struct abx_changes *ret, struct abx_err *err)
 {
@@ -165,7 +174,7 @@ int abx_back_changes_io(const struct abx_box_io *io, const struct abx_back *back
 	if (r < 0)
 		return r;
 	if (root_fd < 0)
-		return abx_err_errno(err, -root_fd, "workspace '%s'", back->workspace);
+		return abx_back_no_workspace(back, -root_fd, err);
 	r = abx_manifest_load(back->manifest, &sent, err);
 	if (r == 0)
 		r = ask(io, back, &changes, err);

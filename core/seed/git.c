@@ -38,6 +38,7 @@ void abx_git_init(struct abx_git *g, const char *dir, const char *spool)
 	memset(g, 0, sizeof(*g));
 	g->dir = dir;
 	g->spool = spool;
+	abx_quote_text(dir, g->shown, sizeof(g->shown));
 	for (char **e = environ; *e; e++)
 		if (is_kept(*e))
 			abx_strv_add(&g->env, *e);
@@ -141,8 +142,8 @@ static void close_job(struct abx_git_job *job)
 static int fail_start(const struct abx_git *g, const char *what, int r, struct abx_err *err)
 {
 	if (r != -ENOENT)
-		return abx_err_errno(err, -r, "git %s: in '%s'", what, g->dir);
-	(void)abx_err_set(err, ABX_ENOTFOUND, "git: not found: '%s' is a repository", g->dir);
+		return abx_err_errno(err, -r, "git %s: in '%s'", what, g->shown);
+	(void)abx_err_set(err, ABX_ENOTFOUND, "git: not found: '%s' is a repository", g->shown);
 	return abx_err_remedy(err, "install git on this machine");
 }
 
@@ -160,7 +161,7 @@ int abx_git_start(const struct abx_git *g, const char *const *args, const struct
 	for (size_t i = 0; args[i] && i < MAX_ARGS; i++)
 		argv[n++] = args[i];
 	job.what = args[0];
-	job.dir = g->dir;
+	job.dir = g->shown;
 	r = open_output(g, flags, &job, &theirs);
 	if (r == 0 && in) {
 		in_fd = abx_spool_bytes(g->spool, abx_buf_str(in), in->len);
@@ -172,7 +173,10 @@ int abx_git_start(const struct abx_git *g, const char *const *args, const struct
 					    .cwd = g->dir,
 					    .fd_in = in_fd,
 					    .fd_out = theirs,
-					    .fd_err = job.err_fd};
+					    .fd_err = job.err_fd,
+					    /* Without a terminal nothing can ask, and a
+					     * Ctrl-C is for us: we end it if need be. */
+					    .new_session = 1};
 
 		r = abx_spawn_start(&s, &job.pid);
 	}

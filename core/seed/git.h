@@ -25,6 +25,7 @@
 struct abx_git {
 	const char *dir;   /* where it runs */
 	const char *spool; /* private directory for temporary files */
+	char shown[256];   /* dir, fit for an error text */
 	struct abx_strv env;
 };
 

@@ -103,7 +103,7 @@ static int finish_status(struct abx_seed *s, struct abx_git_job *job, struct abx
 	int r = abx_git_finish_warned(job, &out, &warnings, err);
 
 	if (r == 0)
-		r = check_warnings(s->workspace, &warnings, err);
+		r = check_warnings(s->shown, &warnings, err);
 	if (r == 0)
 		r = abx_status_parse(&out, &s->status, err);
 	if (r == 0 && !s->status.head)
@@ -237,7 +237,7 @@ static int check_unchanged(struct abx_seed *s, struct abx_err *err)
 	    (!branch || strcmp(branch, s->head_branch) == 0))
 		return 0;
 	(void)abx_err_set(err, ABX_ESTATE, "workspace '%s': git changed it while it was read",
-			  s->workspace);
+			  s->shown);
 	return abx_err_remedy(err, "try again");
 }
 
@@ -287,7 +287,7 @@ static int inspect(struct abx_seed *s, struct abx_err *err)
 
 	s->root_fd = abx_fs_open_dir(AT_FDCWD, s->workspace);
 	if (s->root_fd < 0)
-		return abx_err_errno(err, -s->root_fd, "workspace '%s'", s->workspace);
+		return abx_err_errno(err, -s->root_fd, "workspace '%s'", s->shown);
 	r = abx_layout_check(s->workspace, &kind, err);
 	if (r < 0)
 		return r;
@@ -314,6 +314,7 @@ int abx_seed_inspect(const char *workspace, const char *spool, struct abx_seed *
 	int r;
 
 	s->workspace = abx_xstrdup(workspace);
+	abx_quote_text(workspace, s->shown, sizeof(s->shown));
 	s->spool = abx_xstrdup(spool);
 	s->root_fd = -1;
 	s->pack = (struct abx_git_job)ABX_GIT_JOB_INIT;

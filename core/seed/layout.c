@@ -11,7 +11,6 @@
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
-#define CLONE_REMEDY "use a plain clone of it: git clone '%s' DIR"
 #define PACKED_REFS_MAX ((size_t)256 << 20)
 #define HEAD_MAX 8192
 #define MODE_TREE 0040000U
@@ -30,6 +29,14 @@ int abx_layout_refuse(const char *workspace, const char *remedy, struct abx_err 
 	(void)abx_err_set(err, ABX_ENOTSUP, "workspace '%s': %s: this cannot be put into a box yet",
 			  shown, what);
 	return abx_err_remedy(err, "%s", remedy);
+}
+
+static char *clone_remedy(const char *workspace)
+{
+	char shown[300];
+
+	abx_quote_text(workspace, shown, sizeof(shown));
+	return abx_xasprintf("use a plain clone of it: git clone '%s' DIR", shown);
 }
 
 /* One stat below a directory that is given by its path. */
@@ -57,6 +64,14 @@ static bool is_git_dir(const char *dir)
 	       has(dir, "objects") && has(dir, "refs");
 }
 
+static int fail_workspace(const char *workspace, int errnum, struct abx_err *err)
+{
+	char shown[300];
+
+	abx_quote_text(workspace, shown, sizeof(shown));
+	return abx_err_errno(err, errnum, "workspace '%s'", shown);
+}
+
 static bool is_root(const char *path)
 {
 	return path[0] == '/' && !path[1];
@@ -67,9 +82,10 @@ static int check_parents(const char *workspace, struct abx_err *err)
 {
 	abx_autofree char *at = abx_xstrdup(workspace);
 	struct stat here, st;
+	char shown[300];
 
 	if (lstat(workspace, &here) < 0)
-		return abx_err_errno(err, errno, "workspace '%s'", workspace);
+		return fail_workspace(workspace, errno, err);
 	while (!is_root(at)) {
 		char *slash = strrchr(at, '/');
 
@@ -79,14 +95,14 @@ static int check_parents(const char *workspace, struct abx_err *err)
 		if (is_git_dir(at))
 			return abx_layout_refuse(workspace, "use the work tree with -w DIR", err,
 						 "it lies inside of a git directory");
-		if (stat_below(at, ".git", &st) && !S_ISDIR(st.st_mode))
-			return abx_layout_refuse(workspace, "use the whole work tree with -w DIR",
-						 err, "it is a part of the repository '%s'", at);
-		if (has(at, ".git/HEAD") && has(at, ".git/objects")) {
-			abx_autofree char *remedy = abx_xasprintf("agentbox create -w '%s'", at);
+		if ((stat_below(at, ".git", &st) && !S_ISDIR(st.st_mode)) ||
+		    (has(at, ".git/HEAD") && has(at, ".git/objects"))) {
+			abx_autofree char *remedy = NULL;
 
+			abx_quote_text(at, shown, sizeof(shown));
+			remedy = abx_xasprintf("agentbox create -w '%s'", shown);
 			return abx_layout_refuse(workspace, remedy, err,
-						 "it is a part of the repository '%s'", at);
+						 "it is a part of the repository '%s'", shown);
 		}
 	}
 	return 0;
@@ -143,7 +159,7 @@ static bool has_replaced_objects(const char *git_dir)
 
 static int check_git_dir(const char *workspace, const char *git_dir, struct abx_err *err)
 {
-	abx_autofree char *clone = abx_xasprintf(CLONE_REMEDY, workspace);
+	abx_autofree char *clone = clone_remedy(workspace);
 	abx_autofree char *packs = abx_xasprintf("%s/objects/pack", git_dir);
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(states); i++)
@@ -163,13 +179,13 @@ static int check_git_dir(const char *workspace, const char *git_dir, struct abx_
 int abx_layout_check(const char *workspace, enum abx_workspace_kind *ret, struct abx_err *err)
 {
 	abx_autofree char *git_dir = abx_xasprintf("%s/.git", workspace);
-	abx_autofree char *clone = abx_xasprintf(CLONE_REMEDY, workspace);
+	abx_autofree char *clone = clone_remedy(workspace);
 	struct stat st;
 	int r;
 
 	if (lstat(git_dir, &st) < 0) {
 		if (errno != ENOENT)
-			return abx_err_errno(err, errno, "workspace '%s'", workspace);
+			return fail_workspace(workspace, errno, err);
 		if (is_git_dir(workspace))
 			return abx_layout_refuse(workspace, clone, err, "it is a bare repository");
 		r = check_parents(workspace, err);
@@ -206,7 +222,7 @@ int abx_layout_head(const char *workspace, char **ret_branch, struct abx_err *er
 	} else {
 		r = abx_fs_read(AT_FDCWD, path, &b);
 		if (r < 0)
-			return abx_err_errno(err, -r, "read '%s'", path);
+			return fail_workspace(path, -r, err);
 	}
 	while (b.len && (b.data[b.len - 1] == '\n' || b.data[b.len - 1] == ' '))
 		b.data[--b.len] = '\0';
@@ -229,7 +245,7 @@ int abx_layout_head(const char *workspace, char **ret_branch, struct abx_err *er
 int abx_layout_check_config(const char *workspace, const struct abx_git_config *c,
 			    struct abx_err *err)
 {
-	abx_autofree char *clone = abx_xasprintf(CLONE_REMEDY, workspace);
+	abx_autofree char *clone = clone_remedy(workspace);
 
 	if (c->object_format && strcmp(c->object_format, "sha1") != 0)
 		return abx_layout_refuse(workspace, "use a repository with SHA-1 objects", err,
