@@ -177,6 +177,7 @@ count_results() # NAME
 				continue
 			fi
 			text="skipped, and not on tests/skips: $text"
+			log=
 			;;
 		ERROR)
 			# A test that failed also ends with 1, which is no second failure.
@@ -185,7 +186,7 @@ count_results() # NAME
 		esac
 		failed=$((failed + 1))
 		say "FAILED: $1: $test: $text"
-		echo "$log" >>"$work/failing"
+		[ -z "$log" ] || echo "$log" >>"$work/failing"
 	done <"$work/results"
 	[ -s "$work/failing" ] || return
 	sort -u "$work/failing" | while IFS= read -r log; do

@@ -196,7 +196,7 @@ sub arrows {
 			$n++;
 			next if $line !~ /^\s*#\s*include\s*["<]([^">]+)[">]/;
 			my $name = $1;
-			my $to = $name =~ m{^(core/\w+|providers/[\w-]+)/} ? $1
+			my $to = $name =~ m{^(sdk/provider-check|core/\w+|providers/[\w-]+)/} ? $1
 				: $name =~ m{^(?:abxsdk|agentbox)/} ? 'sdk'
 				: $line =~ /"/ && $name ne 'config.h' ? $from : next;
 			breach($path, $n, "$from includes $name") if !$ok{$to};
