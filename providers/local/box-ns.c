@@ -221,6 +221,7 @@ static int serve_inside(void *arg)
 {
 	struct service *s = arg;
 	struct pollfd p = {.fd = LB_FD_LIFELINE};
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
 
 	box_become_user(&s->user, s->rq->h.flags & LB_F_SINGLE_ID);
 	/* The client closes the lifeline before it kills our parent, so one of the two is
@@ -228,6 +229,8 @@ static int serve_inside(void *arg)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (poll(&p, 1, 0) > 0)
 		_exit(1);
+	/* A reader that is gone is an error to report. */
+	(void)sigaction(SIGPIPE, &ignore, NULL);
 	(void)umask(022);
 	_exit(s->fn(s->rq));
 }
