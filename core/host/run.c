@@ -178,8 +178,14 @@ static struct abx_gate *gate_of(struct abx_cloud *c)
 static int enter(struct abx_cloud *c, const struct abx_op *op, const struct abx_call *call,
 		 int cancel_fd, struct abx_err *err)
 {
-	int r = op->any_time ? 0 : abx_gate_enter(gate_of(c), call->deadline_ms, cancel_fd);
+	struct pollfd given_up = {cancel_fd, POLLIN, 0};
+	int r = 0;
 
+	/* Whoever gave up does not want one more thing begun. */
+	if (cancel_fd >= 0 && poll(&given_up, 1, 0) > 0)
+		return abx_run_fail(c, op->name, ABX_ECANCELED, err, "canceled");
+	if (!op->any_time)
+		r = abx_gate_enter(gate_of(c), call->deadline_ms, cancel_fd);
 	if (r < 0)
 		return abx_run_fail(c, op->name, r, err,
 				    r == ABX_ECANCELED ? "canceled"

@@ -134,6 +134,27 @@ static int32_t code_of(const char *name)
 	return ABX_EINTERNAL;
 }
 
+/* One request that is sent until the host has enough. */
+static int32_t again(const struct rule *r, struct abx_call *call)
+{
+	const struct abx_failure f = {ABX_INIT(struct abx_failure), .code = code_of(r->value),
+				      .retry_after_ms = r->retry_after, .text = "not now"};
+
+	for (uint32_t attempt = 1;; attempt++) {
+		mock_host->trace(call, "GET", "/again", 429, 10);
+		if (!mock_host->retry(call, &f, attempt))
+			return mock_host->fail(call, &f);
+	}
+}
+
+static int32_t learn(struct abx_call *call)
+{
+	static const char secret[] = "learned-secret-1";
+
+	mock_host->add_secret(call, secret);
+	return mock_host->store_secret(call, "token", secret);
+}
+
 static int32_t apply(struct abx_session *s, const struct rule *r, struct abx_call *call,
 		     const char *op)
 {
@@ -155,6 +176,10 @@ static int32_t apply(struct abx_session *s, const struct rule *r, struct abx_cal
 		(void)!dup(STDIN_FILENO);
 	if (strcmp(r->what, "tell") == 0)
 		return mock_fail(call, ABX_EAUTH, "the token is %s", s->token ? s->token : "-");
+	if (strcmp(r->what, "again") == 0)
+		return again(r, call);
+	if (strcmp(r->what, "learn") == 0)
+		return learn(call);
 	if (strcmp(r->what, "lose") == 0) {
 		f.code = ABX_ENETWORK;
 		f.flags = ABX_FAIL_OUTCOME_UNKNOWN;

@@ -11,6 +11,8 @@
  *
  *	provision:fail=ERATE,retry_after=50,times=2     the first two fail
  *	exec:delay=300                                  each takes so long, cancel is honoured
+ *	list:again=ERATE                                sends one request as long as retry() says
+ *	verify:learn                                    learns a token, to be kept as mock.token
  *	provision:lose                                  does it, and reports a lost answer
  *	destroy:kill        destroy:kill,after=1        SIGKILL of the own process
  *	exec:deaf=1500                                  the same, and cancel is not honoured

@@ -55,7 +55,15 @@ struct collected {
 	char out[4096], err[1024];
 	size_t out_len, err_len;
 	int32_t answer;
+	bool give_up; /* as soon as there is output */
 };
+
+static void give_up(void)
+{
+	const uint64_t one = 1;
+
+	ck_assert_int_eq(write(ctx.cancel_fd, &one, sizeof(one)), (ssize_t)sizeof(one));
+}
 
 static int32_t on_output(void *io, int32_t stream, const void *data, size_t len)
 {
@@ -67,6 +75,8 @@ static int32_t on_output(void *io, int32_t stream, const void *data, size_t len)
 	ck_assert_uint_lt(*at + len, size);
 	memcpy(to + *at, data, len);
 	*at += len;
+	if (c->give_up)
+		give_up();
 	return c->answer;
 }
 
@@ -258,6 +268,37 @@ START_TEST(retries_end_with_the_deadline)
 }
 END_TEST
 
+START_TEST(a_request_that_is_repeated_is_not_repeated_twice)
+{
+	const struct abx_call_opts brief = {.timeout_ms = 1000};
+	struct abx_sandbox_list list;
+	int64_t begun = abx_now_ms();
+
+	/* Four requests at most fit into the deadline, and list counts itself. */
+	open_cloud("mock", "list:again=ERATE");
+	ck_assert_int_eq(abx_cloud_list(cloud, &brief, NULL, 0, &list, &unit_err), ABX_ERATE);
+	ck_assert_uint_ge(abx_cloud_round_trips(cloud), 3);
+	ck_assert_uint_le(abx_cloud_round_trips(cloud), 5);
+	ck_assert_int_le(abx_now_ms() - begun, 1100);
+}
+END_TEST
+
+START_TEST(a_secret_that_is_learned_is_kept_and_hidden)
+{
+	abx_autofree char *kept = NULL;
+	char *account = NULL;
+	char text[] = "it is learned-secret-1, is it";
+
+	open_cloud("mock", "verify:learn");
+	unit_ok(abx_cloud_verify(cloud, &no_opts, &account, &unit_err));
+	free(account);
+	abx_redact(text);
+	ck_assert_str_eq(text, "it is ***, is it");
+	kept = unit_read("secrets.env");
+	unit_has(kept, "learned-secret-1");
+}
+END_TEST
+
 START_TEST(a_lost_answer_says_so)
 {
 	static const struct abx_kv wanted[] = {{"agentbox.box", "b1"}};
@@ -289,27 +330,25 @@ START_TEST(a_broken_result_is_refused)
 }
 END_TEST
 
-static void give_up(void)
-{
-	const uint64_t one = 1;
-
-	ck_assert_int_eq(write(ctx.cancel_fd, &one, sizeof(one)), (ssize_t)sizeof(one));
-}
-
 START_TEST(a_cancel_ends_a_command_and_its_tree)
 {
-	struct collected c = {.answer = 0};
+	struct collected c = {.give_up = true};
 	struct abx_sandbox_copy s;
+	uint64_t round_trips;
 	struct abx_exit e;
 	int64_t begun;
 
 	open_cloud("mock", "");
 	unit_ok(provision(&no_opts, &s));
-	give_up();
 	begun = abx_now_ms();
-	ck_assert_int_eq(exec_script(&no_opts, &s.s, "sleep 1000 & sleep 1000", -1, &c, &e),
-			 ABX_ECANCELED);
+	ck_assert_int_eq(
+		exec_script(&no_opts, &s.s, "echo go; sleep 1000 & sleep 1000", -1, &c, &e),
+		ABX_ECANCELED);
 	ck_assert_int_lt(abx_now_ms() - begun, 900);
+	/* Nothing more is begun. */
+	round_trips = abx_cloud_round_trips(cloud);
+	ck_assert_int_eq(exec_script(&no_opts, &s.s, "true", -1, &c, &e), ABX_ECANCELED);
+	ck_assert_uint_eq(abx_cloud_round_trips(cloud), round_trips);
 	/* Undoing is not cancelled. */
 	{
 		const struct abx_call_opts undo = {.cleanup = true};
@@ -596,6 +635,8 @@ static Suite *suite(void)
 	tcase_add_test(tc, strange_codes_are_brought_into_line);
 	tcase_add_test(tc, what_may_pass_is_tried_again);
 	tcase_add_test(tc, retries_end_with_the_deadline);
+	tcase_add_test(tc, a_request_that_is_repeated_is_not_repeated_twice);
+	tcase_add_test(tc, a_secret_that_is_learned_is_kept_and_hidden);
 	tcase_add_test(tc, a_lost_answer_says_so);
 	tcase_add_test(tc, a_broken_result_is_refused);
 	tcase_add_test(tc, a_cancel_ends_a_command_and_its_tree);
