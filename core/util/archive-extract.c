@@ -269,6 +269,7 @@ static int make_file(struct extract *x, const char *path, struct abx_err *err)
 static int make_symlink(struct extract *x, const char *path, struct abx_err *err)
 {
 	const char *target = x->la->entry_symlink(x->e), *name;
+	const struct timespec times[2] = {{0, UTIME_OMIT}, entry_mtime(x)};
 	abx_autoclose int parent = -1;
 	char tmp[TMP_NAME_BYTES];
 	int r;
@@ -281,6 +282,7 @@ static int make_symlink(struct extract *x, const char *path, struct abx_err *err
 	tmp_name(tmp);
 	if (symlinkat(target, parent, tmp) < 0)
 		return entry_errno(errno, err);
+	(void)utimensat(parent, tmp, times, AT_SYMLINK_NOFOLLOW);
 	r = land(parent, tmp, name, err);
 	if (r == 0)
 		x->res->count.links++;

@@ -165,7 +165,6 @@ START_TEST(manifest)
 	struct stat st = {.st_mode = S_IFREG | 0640, .st_size = 5, .st_ino = 7,
 			  .st_mtim = {-5, 999999999}, .st_ctim = {1700000000, 1}};
 	struct abx_manifest m = {0}, back = {0};
-	abx_autofree char *text = NULL;
 	struct stat file;
 
 	abx_manifest_add(&m, "z", &st, oid);
