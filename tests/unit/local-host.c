@@ -10,6 +10,8 @@
 #include <sys/time.h>
 #include <time.h>
 
+#define BOX_LIFE_MS 300000
+
 struct abx_call {
 	int cancel_fd;
 	int64_t deadline;
@@ -221,6 +223,8 @@ int32_t lh_provision(const char *id)
 		.n_labels = ABX_N_ELEMENTS(labels),
 		.env = env,
 		.n_env = ABX_N_ELEMENTS(env),
+		/* No teardown follows a test that fails: its box ends by itself. */
+		.timeout_ms = BOX_LIFE_MS,
 	};
 
 	return lh_backend->provision(lh_session, lh_call, &p);
