@@ -11,6 +11,7 @@
 #include "core/util/beneath.h"
 #include "core/util/mem.h"
 #include "core/util/rand.h"
+#include "core/util/sha1.h"
 
 #define MODE_LINK 0120000U
 #define MODE_PROGRAM 0100755U
@@ -280,7 +281,9 @@ int abx_back_apply_io(const struct abx_box_io *io, const struct abx_back *back,
 
 	if (root_fd < 0)
 		return abx_back_no_workspace(back, -root_fd, err);
-	r = abx_manifest_load(back->manifest, &a.sent, err);
+	r = abx_sha1_open(err);
+	if (r == 0)
+		r = abx_manifest_load(back->manifest, &a.sent, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < changes->len; i++)

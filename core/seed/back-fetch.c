@@ -116,7 +116,7 @@ int abx_back_fetch(const struct abx_box_io *io, const char *dir, const char *tmp
 	const char *const args[] = {dir, NULL};
 	abx_auto(abx_buf) struct abx_buf request = ABX_BUF_INIT(REQUEST_MAX);
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(1 << 20);
-	struct reader reader = {.fetch = fetch, .err = err};
+	struct reader reader = {.fetch = fetch, .err = err, .hash = ABX_SHA1_INIT};
 	struct abx_box_script script = {"bring back", abx_script_contents, args, -1, on_output,
 					&reader};
 	abx_autoclose int fd = -1;
@@ -133,7 +133,10 @@ int abx_back_fetch(const struct abx_box_io *io, const char *dir, const char *tmp
 	script.stdin_fd = fd = abx_spool_bytes(tmp, request.data, request.len);
 	if (fd < 0)
 		return abx_err_errno(err, -fd, "write in '%s'", tmp);
-	r = abx_box_run(io, &script, &code, &said, err);
+	r = abx_sha1_open(err);
+	if (r == 0)
+		r = abx_box_run(io, &script, &code, &said, err);
+	abx_sha1_release(&reader.hash);
 	if (r == 0 && code)
 		return abx_box_script_error("bring back", code, &said, err);
 	if (r == 0 && (reader.i != fetch->len || reader.state != HEAD || reader.head_len))

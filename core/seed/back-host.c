@@ -15,8 +15,8 @@
 
 static int hash_file(int dirfd, const char *name, const struct stat *st, struct abx_sha1 *h)
 {
-	abx_autoclose int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
-							   O_CLOEXEC);
+	abx_autoclose int fd =
+		openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	abx_autofree char *chunk = abx_xcalloc(1, CHUNK_BYTES);
 	uint64_t left = (uint64_t)st->st_size;
 
@@ -38,11 +38,10 @@ static int hash_file(int dirfd, const char *name, const struct stat *st, struct 
 	return 0;
 }
 
-int abx_blob_id_of(int dirfd, const char *name, const struct stat *st,
-		   char oid[ABX_SHA1_HEX_BYTES])
+int abx_blob_id_of(int dirfd, const char *name, const struct stat *st, char oid[ABX_SHA1_HEX_BYTES])
 {
 	char target[PATH_MAX];
-	struct abx_sha1 h;
+	abx_auto(abx_sha1) struct abx_sha1 h = ABX_SHA1_INIT;
 	ssize_t n;
 	int r = 0;
 
@@ -159,6 +158,5 @@ bool abx_back_judge(const struct abx_back_host *h, struct abx_change *c)
 		abx_change_fail(c, "cannot be read on this machine: %s", strerror(-r));
 		return false;
 	}
-	return S_ISDIR(st.st_mode) ? judge_directory(h, c)
-				   : judge_present(h, c, dirfd, name, &st);
+	return S_ISDIR(st.st_mode) ? judge_directory(h, c) : judge_present(h, c, dirfd, name, &st);
 }

@@ -13,6 +13,7 @@
 #include "core/util/beneath.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
+#include "core/util/sha1.h"
 #include "core/util/term.h"
 
 #define MODE_LINK 0120000U
@@ -175,7 +176,9 @@ int abx_back_changes_io(const struct abx_box_io *io, const struct abx_back *back
 		return r;
 	if (root_fd < 0)
 		return abx_back_no_workspace(back, -root_fd, err);
-	r = abx_manifest_load(back->manifest, &sent, err);
+	r = abx_sha1_open(err);
+	if (r == 0)
+		r = abx_manifest_load(back->manifest, &sent, err);
 	if (r == 0)
 		r = ask(io, back, &changes, err);
 	if (r == 0) {

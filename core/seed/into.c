@@ -88,8 +88,9 @@ static int check_in_box(struct abx_seed *s, const struct abx_box_io *io,
 			struct abx_err *err)
 {
 	const bool git = s->info.git;
-	const char *state = s->assumed ? "assumed" : git && !s->status.changes.len ? "clean"
-										   : "dirty";
+	/* Where git does not look at modes, the index need not have those of the files. */
+	const bool clean = git && !s->status.changes.len && s->config.filemode;
+	const char *state = s->assumed ? "assumed" : clean ? "clean" : "dirty";
 	const char *const args[] = {target->dir, git ? "git" : "plain",
 				    git ? s->status.head : "-", state, NULL};
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(1 << 20);

@@ -65,10 +65,10 @@ static bool is_as_inspected(const struct abx_seed_file *f, const struct stat *st
 static int send_file(struct writer *w, const struct abx_seed_file *f, int dirfd, const char *name,
 		     struct abx_err *err)
 {
-	abx_autoclose int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
-							   O_CLOEXEC);
+	abx_autoclose int fd =
+		openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	char oid[ABX_SHA1_HEX_BYTES];
-	struct abx_sha1 hash;
+	abx_auto(abx_sha1) struct abx_sha1 hash = ABX_SHA1_INIT;
 	struct stat st;
 	int r;
 
@@ -76,7 +76,9 @@ static int send_file(struct writer *w, const struct abx_seed_file *f, int dirfd,
 		return fail_at(err, errno, f->path);
 	if (!S_ISREG(st.st_mode) || (f->has_oid && !is_as_inspected(f, &st)))
 		return changed(f->path, err);
-	r = abx_tar_file(w->tar, f->path, fd, &st, f->has_oid ? NULL : &hash, err);
+	r = f->has_oid ? 0 : abx_sha1_open(err);
+	if (r == 0)
+		r = abx_tar_file(w->tar, f->path, fd, &st, f->has_oid ? NULL : &hash, err);
 	if (r < 0)
 		return r;
 	if (f->has_oid)
@@ -91,7 +93,7 @@ static int send_link(struct writer *w, const struct abx_seed_file *f, int dirfd,
 		     struct abx_err *err)
 {
 	char target[PATH_MAX], oid[ABX_SHA1_HEX_BYTES];
-	struct abx_sha1 hash;
+	abx_auto(abx_sha1) struct abx_sha1 hash = ABX_SHA1_INIT;
 	struct stat st;
 	const ssize_t n = readlinkat(dirfd, name, target, sizeof(target));
 	int r;
@@ -101,7 +103,9 @@ static int send_link(struct writer *w, const struct abx_seed_file *f, int dirfd,
 	if ((size_t)n >= sizeof(target))
 		return fail_at(err, ENAMETOOLONG, f->path);
 	target[n] = '\0';
-	r = abx_tar_symlink(w->tar, f->path, target, st.st_mtim.tv_sec, err);
+	r = abx_sha1_open(err);
+	if (r == 0)
+		r = abx_tar_symlink(w->tar, f->path, target, st.st_mtim.tv_sec, err);
 	if (r < 0)
 		return r;
 	abx_blob_id_init(&hash, (uint64_t)n);
@@ -260,10 +264,9 @@ static int send_info(struct writer *w, struct abx_err *err)
 
 static int send_git(struct writer *w, struct abx_err *err)
 {
-	static const char *const dirs[] = {
-		".git",		".git/hooks",	     ".git/info",
-		".git/objects", ".git/objects/info", ".git/objects/pack",
-		".git/refs",	".git/refs/heads",   ".git/refs/tags"};
+	static const char *const dirs[] = {".git",	   ".git/hooks",	".git/info",
+					   ".git/objects", ".git/objects/info", ".git/objects/pack",
+					   ".git/refs",	   ".git/refs/heads",	".git/refs/tags"};
 	int r = 0;
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(dirs) && r == 0; i++)

@@ -2,14 +2,17 @@
 /*
  * core/util/sha1.h: git's names for contents.
  *
- *	struct abx_sha1 h;
+ *	abx_auto(abx_sha1) struct abx_sha1 h = ABX_SHA1_INIT;
  *	char id[ABX_SHA1_HEX_BYTES];
+ *
+ *	r = abx_sha1_open(err);			once, before the first
  *	abx_blob_id_init(&h, size);
  *	abx_sha1_update(&h, data, size);
  *	abx_sha1_hex(&h, id);
  *
- * For telling whether two contents are the same, not for security: the program links no
- * cryptographic library, and a `git hash-object` for each file would cost a process.
+ * For telling whether two contents are the same, not for security.  libcrypto computes it; it
+ * is opened by abx_sha1_open(), because linking it would cost every command milliseconds.  A
+ * hash is used by one thread at a time.
  */
 #ifndef ABX_SHA1_H
 #define ABX_SHA1_H
@@ -17,18 +20,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/util/err.h"
+
 #define ABX_SHA1_HEX_BYTES 41
 
 struct abx_sha1 {
-	uint32_t state[5];
-	uint64_t len;
-	unsigned char block[64];
+	void *context;
 };
+#define ABX_SHA1_INIT \
+	{             \
+		NULL  \
+	}
 
+/* Open the library; ABX_EIO when it is not installed.  Thread-safe, cheap the second time. */
+int abx_sha1_open(struct abx_err *err);
+
+/* Start (again), take data in, end: the digest as 40 lower-case digits. */
 void abx_sha1_init(struct abx_sha1 *h);
 void abx_sha1_update(struct abx_sha1 *h, const void *data, size_t len);
-/* The digest as 40 lower-case digits; `h` is used up. */
 void abx_sha1_hex(struct abx_sha1 *h, char text[ABX_SHA1_HEX_BYTES]);
+void abx_sha1_release(struct abx_sha1 *h);
 
 /* Start the object id of a blob of `size` bytes. */
 void abx_blob_id_init(struct abx_sha1 *h, uint64_t size);
