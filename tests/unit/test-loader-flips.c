@@ -5,7 +5,12 @@
 #include "core/host/elfnote.h"
 #include "tests/unit/plugins.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SANITIZED)
 #define FLIPS 400
 #else
 #define FLIPS 10000
