@@ -33,7 +33,7 @@ struct create {
 	struct abx_config *config;
 	struct abx_cloud *cloud;
 	const char *provider;
-	char *workspace;
+	char *workspace, *image;
 	struct abx_box box;
 	struct abx_seed *seed;
 	struct abx_env env;
@@ -89,6 +89,24 @@ static int load_timeout(struct create *c, struct abx_err *err)
 	return abx_parse_duration_ms(text, &c->timeout_ms, err);
 }
 
+/* On this machine an image is a file or a directory; elsewhere it is a name. */
+static int resolve_image(struct create *c, struct abx_err *err)
+{
+	const char *image =
+		c->req->image ? c->req->image : abx_config_get(c->config, "box.image", NULL);
+	char shown[256];
+
+	if (!image || !*image || !(abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL)) {
+		c->image = abx_xstrdup_null(image && *image ? image : NULL);
+		return 0;
+	}
+	c->image = realpath(image, NULL);
+	if (c->image)
+		return 0;
+	abx_quote_text(image, shown, sizeof(shown));
+	return abx_err_errno(err, errno, "image '%s'", shown);
+}
+
 /* All that can be refused before anything exists. */
 static int prepare(struct create *c, struct abx_err *err)
 {
@@ -112,6 +130,8 @@ static int prepare(struct create *c, struct abx_err *err)
 	c->provider = c->req->provider ? c->req->provider
 				       : abx_config_get(c->config, "box.provider", NULL);
 	r = abx_app_cloud(c->app, c->provider, c->config, &c->cloud, err);
+	if (r == 0)
+		r = resolve_image(c, err);
 	if (r == 0)
 		abx_recover_abandoned(c->app, abx_cloud_name(c->cloud));
 	return r;
@@ -201,7 +221,7 @@ static int provision(struct create *c, struct abx_err *err)
 	abx_env_set(&c->env, "AGENTBOX", c->box.name);
 	env = abx_env_kv(&c->env);
 	req.name = c->box.name;
-	req.image = c->req->image ? c->req->image : abx_config_get(c->config, "box.image", NULL);
+	req.image = c->image;
 	req.idempotency_key = c->box.attempt;
 	req.labels = labels;
 	req.n_labels = ABX_N_LABELS;
@@ -405,5 +425,6 @@ int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx
 	abx_config_close(c.config);
 	abx_cleanup_close(&c.lock);
 	free(c.workspace);
+	free(c.image);
 	return r;
 }

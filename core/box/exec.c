@@ -4,9 +4,11 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 
 #include "abxsdk/fs.h"
 #include "core/box/lifecycle.h"
+#include "core/util/parse.h"
 
 #define EXIT_TIMED_OUT 124
 #define KILL_GRACE_MS 2000
@@ -47,6 +49,23 @@ static int on_output(void *io, int32_t stream, const void *data, size_t len)
 	if (r < 0)
 		sink->write_error = -r;
 	return r;
+}
+
+/* What a shell would say on the command's own stderr. */
+static void say_not_started(const struct abx_exec_request *req, const struct abx_exit *e,
+			    const struct abx_err *why)
+{
+	char text[sizeof(why->text) + 32], shown[200];
+
+	if (!(e->flags & ABX_EXIT_NOT_STARTED) || req->fd_err < 0)
+		return;
+	abx_quote_text(req->argv[0], shown, sizeof(shown));
+	if (why && why->code)
+		(void)snprintf(text, sizeof(text), "agentbox: %s\n", why->text);
+	else
+		(void)snprintf(text, sizeof(text), "agentbox: exec: %s: %s\n", shown,
+			       e->code == 127 ? "not found" : "cannot be run");
+	(void)write_patiently(req->fd_err, text, strlen(text));
 }
 
 static int exit_code(const struct abx_exit *e)
@@ -93,6 +112,7 @@ int abx_exec_on(struct abx_cloud *cloud, const struct abx_call_opts *o, const st
 		return abx_err_set(err, ABX_ENETWORK,
 				   "the command's end was lost; it may still "
 				   "be running");
+	say_not_started(req, &e, err);
 	*ret_code = exit_code(&e);
 	return 0;
 }

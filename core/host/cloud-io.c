@@ -119,6 +119,8 @@ int abx_cloud_exec(struct abx_cloud *c, const struct abx_call_opts *o, const str
 	if (r < 0)
 		return r;
 	e = call->exit;
+	if (e.flags & ABX_EXIT_NOT_STARTED && call->failure.text[0])
+		(void)abx_err_set(err, ABX_ENOTFOUND, "%s", call->failure.text);
 	abx_call_unref(call);
 	if (!exit_makes_sense(&e))
 		return abx_run_fail(c, "exec", ABX_EPROTO, err,

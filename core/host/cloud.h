@@ -115,7 +115,8 @@ int abx_cloud_destroy(struct abx_cloud *c, const struct abx_call_opts *o,
 int abx_cloud_resource_delete(struct abx_cloud *c, const struct abx_call_opts *o,
 			      const struct abx_resource *res, struct abx_err *err);
 
-/* `req` callbacks run on the provider's thread, never after this returned. */
+/* `req` callbacks run on the provider's thread, never after this returned.  A command that
+ * could not be started (ABX_EXIT_NOT_STARTED) is a result, 0, and yet `err` says why. */
 int abx_cloud_exec(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
 		   const struct abx_exec *req, struct abx_exit *ret, struct abx_err *err);
 int abx_cloud_upload(struct abx_cloud *c, const struct abx_call_opts *o,

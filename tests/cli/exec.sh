@@ -17,7 +17,9 @@ is "$bad" '' 'exit codes pass unchanged'
 code 143 'death by TERM' ab exec one -- sh -c 'kill -TERM $$'
 code 137 'death by KILL' ab exec one -- sh -c 'kill -KILL $$'
 code 127 'no such program' ab exec one -- /no/such/program
+like "$err" '^agentbox: .*/no/such/program' 'it is said'
 code 126 'not executable' ab exec one -- /workspace/file
+like "$err" '^agentbox: .*/workspace/file' 'it is said'
 one_line_error 125 '/no/such/dir' 'no such directory' ab exec one --cwd /no/such/dir -- true
 one_line_error 125 'nobody-here' 'no such user' ab exec one --user nobody-here -- true
 
