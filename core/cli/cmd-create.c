@@ -47,6 +47,7 @@ static int create(struct abx_cli *cli, struct abx_create *req, const struct abx_
 	}
 	if (r == 0)
 		r = report(cli, &box, n_files, n_bytes, err);
+	req->env = NULL;
 	abx_box_release(&box);
 	abx_env_release(&env);
 	return r;
