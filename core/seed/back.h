@@ -35,7 +35,7 @@ void abx_changes_release(struct abx_changes *c);
 struct abx_back {
 	const char *dir;       /* in the box, "/workspace" */
 	const char *seed_tree; /* from abx_seed_result */
-	const char *manifest;  /* host path, as written by abx_seed_into */
+	const char *manifest;  /* host path, as written by abx_seed_into; apply keeps it true */
 	const char *workspace; /* host directory that is compared and written */
 };
 

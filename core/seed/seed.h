@@ -42,7 +42,7 @@ struct abx_seed_target {
 	const char *dir;      /* in the box, "/workspace"; exists */
 	const char *branch;   /* "agentbox/<name>"; ignored without git */
 	const char *manifest; /* host path of the file that remembers what was sent */
-	abx_progress_fn progress;
+	abx_progress_fn progress; /* called on another thread while abx_seed_into() waits */
 	void *progress_ctx;
 };
 struct abx_seed_result {

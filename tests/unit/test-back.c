@@ -448,7 +448,8 @@ END_TEST
 static Suite *suite(void)
 {
 	const TTest *const tests[] = {
-		nothing_changed, modes_that_git_does_not_look_at, every_kind, again_and_again, odd_names, modes_here_stay,
+		nothing_changed, modes_that_git_does_not_look_at, every_kind,
+		again_and_again, odd_names, modes_here_stay,
 		no_setuid_comes_back, kinds_change, empty_directories_go, dirty_state_is_the_base,
 		tracked_though_ignored, plain_directory, git_is_gone_from_the_box,
 		attributes_of_the_box_do_not_convert, same_size_and_time, changed_on_both_sides,
