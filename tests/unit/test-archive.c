@@ -85,7 +85,8 @@ static const char odd_tree[] =
 	"printf x >\"$(printf 'n\\nl')\" && printf y >d/$(printf '%0255d' 1) && "
 	"l=$(printf '%0200d' 2) && mkdir -p $l/$l/$l/$l && printf z >$l/$l/$l/$l/end && "
 	"ln -s \"$(printf 'bad\\377')\" link && ln -s d/../d dirlink && ln -s $(printf '%0300d' 3) "
-	"longlink && touch -h -d 2001-01-01 longlink dirlink link && chmod 600 ./-rf && chmod 4755 '...' && chmod 500 d/empty && "
+	"longlink && touch -h -d 2001-01-01 longlink dirlink link && "
+	"chmod 600 ./-rf && chmod 4755 '...' && chmod 500 d/empty && "
 	"touch -d '1999-12-31 23:59:59' ./--help d/empty && head -c 700000 /dev/urandom >big && "
 	": >nothing";
 #define LIST "find . -mindepth 1 -printf '%m %s %Ts %p %l\\0' | sort -z | tr '\\0' '\\n'; " \
