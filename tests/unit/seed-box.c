@@ -107,7 +107,7 @@ static int cut(int fd, struct abx_err *err)
 
 static int unpack(const char *path, int fd, struct abx_err *err)
 {
-	const char *const argv[] = {"tar", "-x", "-f", "-", "-C", path, NULL};
+	const char *const argv[] = {"tar", "-x", "-p", "-f", "-", "-C", path, NULL};
 	const struct abx_spawn s = {.argv = argv, .fd_in = fd, .fd_out = -1, .fd_err = -1};
 	int status = 0;
 	pid_t pid;
