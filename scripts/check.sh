@@ -94,7 +94,12 @@ point()
 	fi
 	failed=$((failed + 1))
 	say "FAILED: $desc"
-	tail -n 40 "$work/point.log" | indent
+	# Of a whole test run only what failed.
+	if grep -q '^FAIL: ' "$work/point.log"; then
+		grep '^FAIL: \|^ERROR: ' "$work/point.log" | head -n 40 | indent
+	else
+		tail -n 40 "$work/point.log" | indent
+	fi
 	return 1
 }
 
@@ -279,11 +284,16 @@ stage_dist()
 		DISTCHECK_CONFIGURE_FLAGS=--enable-werror
 }
 
+# Names the files; `clang-format -i FILE` mends one.
 format()
-{
-	cd "$tree" && find core sdk providers tests -name '*.[ch]' -print0 |
-		xargs -0 clang-format --dry-run -Werror
-}
+(
+	cd "$tree" || exit 1
+	find core sdk providers tests -name '*.[ch]' -print0 |
+		xargs -0 -n 8 -P "$jobs" clang-format --dry-run -Werror 2>&1 |
+		sed -n 's/^\([^: ]*\):[0-9]*:[0-9]*: error: .*/\1/p' | sort | uniq -c |
+		grep . && exit 1
+	exit 0
+)
 
 # The flags that the compiler gets, from the Makefile itself.
 tidy()
@@ -300,7 +310,7 @@ tidy()
 shells()
 {
 	cd "$tree" && find scripts tests .ci -name '*.sh' -print0 -o -path .ci/run -print0 |
-		xargs -0 shellcheck -S warning -x -P SCRIPTDIR
+		xargs -0 -n 3 -P "$jobs" shellcheck -S warning -x -P SCRIPTDIR
 }
 
 stage_code()
