@@ -42,8 +42,9 @@ bool abx_attrs_matter(const char *workspace, const struct abx_index *index)
 int abx_attrs_start(const struct abx_git *git, const struct abx_index *index,
 		    struct abx_git_job *ret, struct abx_err *err)
 {
-	static const char *const args[] = {"check-attr", "-z",	 "--stdin", "filter", "ident",
-					   "working-tree-encoding", "text", "eol", "crlf", NULL};
+	static const char *const args[] = {
+		"check-attr", "-z",  "--stdin", "filter", "ident", "working-tree-encoding",
+		"text",	      "eol", "crlf",	NULL};
 	abx_auto(abx_buf) struct abx_buf in = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
 
 	for (size_t i = 0; i < index->len; i++)
@@ -131,9 +132,8 @@ static int parse(const struct abx_buf *out, const char *workspace, const struct 
 	return 0;
 }
 
-int abx_attrs_finish(struct abx_git_job *job, const char *workspace,
-		     const struct abx_index *index, bool autocrlf, struct abx_attrs *ret,
-		     struct abx_err *err)
+int abx_attrs_finish(struct abx_git_job *job, const char *workspace, const struct abx_index *index,
+		     bool autocrlf, struct abx_attrs *ret, struct abx_err *err)
 {
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
 	struct abx_attrs attrs = {NULL, 0};

@@ -28,9 +28,8 @@ bool abx_attrs_matter(const char *workspace, const struct abx_index *index);
 int abx_attrs_start(const struct abx_git *git, const struct abx_index *index,
 		    struct abx_git_job *ret, struct abx_err *err);
 /* autocrlf: core.autocrlf converts files that no attribute speaks of. */
-int abx_attrs_finish(struct abx_git_job *job, const char *workspace,
-		     const struct abx_index *index, bool autocrlf, struct abx_attrs *ret,
-		     struct abx_err *err);
+int abx_attrs_finish(struct abx_git_job *job, const char *workspace, const struct abx_index *index,
+		     bool autocrlf, struct abx_attrs *ret, struct abx_err *err);
 int abx_attrs_check_sizes(const struct abx_attrs *attrs, const struct abx_git *git,
 			  const char *workspace, const struct abx_index *index,
 			  const struct abx_seed_files *files, struct abx_err *err);

@@ -117,8 +117,8 @@ int abx_back_fetch(const struct abx_box_io *io, const char *dir, const char *tmp
 	abx_auto(abx_buf) struct abx_buf request = ABX_BUF_INIT(REQUEST_MAX);
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(1 << 20);
 	struct reader reader = {.fetch = fetch, .err = err, .hash = ABX_SHA1_INIT};
-	struct abx_box_script script = {"bring back", abx_script_contents, args, -1, on_output,
-					&reader};
+	struct abx_box_script script = {"bring back", abx_script_contents, args,
+					-1,	      on_output,	   &reader};
 	abx_autoclose int fd = -1;
 	int code = 0, r;
 

@@ -181,9 +181,9 @@ static int take_unadded(const struct abx_buf *said, struct list *l, struct abx_e
 			continue;
 		if (strncmp(line, before, sizeof(before) - 1) == 0 && strcmp(end, after) == 0) {
 			*end = '\0';
-			abx_change_fail(add(l, line + sizeof(before) - 1, ABX_CHANGE_ADDED,
-					    MODE_GITLINK),
-					NESTED);
+			abx_change_fail(
+				add(l, line + sizeof(before) - 1, ABX_CHANGE_ADDED, MODE_GITLINK),
+				NESTED);
 			continue;
 		}
 		abx_quote_text(line + 7, shown, sizeof(shown));

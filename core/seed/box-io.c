@@ -10,13 +10,12 @@
 #define MAX_ARGS 8
 #define STDERR_KEPT ((size_t)256 * 1024)
 
-static int cloud_put_stream(void *ctx, const char *path, abx_stream_fn produce,
-			    void *produce_ctx, struct abx_err *err)
+static int cloud_put_stream(void *ctx, const char *path, abx_stream_fn produce, void *produce_ctx,
+			    struct abx_err *err)
 {
 	const struct abx_box_of_cloud *b = ctx;
 
-	return abx_cloud_put_stream(b->cloud, b->opts, b->sandbox, path, produce, produce_ctx,
-				    err);
+	return abx_cloud_put_stream(b->cloud, b->opts, b->sandbox, path, produce, produce_ctx, err);
 }
 
 static int cloud_exec(void *ctx, const struct abx_exec *req, struct abx_exit *ret,
@@ -61,12 +60,9 @@ int abx_box_run(const struct abx_box_io *io, const struct abx_box_script *script
 	const char *argv[MAX_ARGS + 5] = {"/bin/sh", "-c", script->text, "sh"};
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(STDERR_KEPT);
 	struct run run = {script, &said, 0};
-	struct abx_exec req = {ABX_INIT(struct abx_exec),
-			       .argv = argv,
-			       .stdin_fd = script->stdin_fd,
-			       .control_fd = -1,
-			       .io = &run,
-			       .output = on_output};
+	struct abx_exec req = {
+		ABX_INIT(struct abx_exec), .argv = argv, .stdin_fd = script->stdin_fd,
+		.control_fd = -1,	   .io = &run,	 .output = on_output};
 	struct abx_exit end = {ABX_INIT(struct abx_exit)};
 	struct abx_err exec_err = ABX_ERR_INIT;
 	int r;

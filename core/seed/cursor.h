@@ -21,7 +21,7 @@ struct abx_cursor {
 	struct abx_cursor_level {
 		int fd;
 		size_t path_len;
-	} *levels;
+	} * levels;
 	size_t len, cap;
 	struct abx_buf path; /* of the innermost level */
 };

@@ -121,11 +121,10 @@ static int on_dir(void *ctx, int dirfd, const char *path, struct abx_err *err)
 
 /* A tracked path where there is now a directory counts as deleted, unless that is another
  * repository. */
-static int check_directory(const struct collect *c, int dirfd, const char *name,
-			   const char *path, struct abx_err *err)
+static int check_directory(const struct collect *c, int dirfd, const char *name, const char *path,
+			   struct abx_err *err)
 {
-	abx_autoclose int fd = openat(dirfd, name,
-				      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	abx_autoclose int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
 		return fail_at(err, errno, path);

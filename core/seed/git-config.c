@@ -12,8 +12,9 @@
 static bool is_true(const char *value)
 {
 	return !value || strcasecmp(value, "true") == 0 || strcasecmp(value, "yes") == 0 ||
-	       strcasecmp(value, "on") == 0 || (*value && strspn(value, "0") < strlen(value) &&
-						 strspn(value, "0123456789") == strlen(value));
+	       strcasecmp(value, "on") == 0 ||
+	       (*value && strspn(value, "0") < strlen(value) &&
+		strspn(value, "0123456789") == strlen(value));
 }
 
 enum kind { TEXT, PATH, BOOL, NOT_BOOL };
@@ -84,7 +85,7 @@ static void take(struct abx_git_config *c, const char *key, const char *value,
 		}
 		free(*(char **)at);
 		*(char **)at = keys[i].kind == PATH && value ? resolve(value, workspace)
-							      : abx_xstrdup(value ? value : "true");
+							     : abx_xstrdup(value ? value : "true");
 		return;
 	}
 	if (strncmp(key, "remote.", 7) == 0 && len > 16 &&

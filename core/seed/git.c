@@ -20,10 +20,10 @@ extern char **environ;
 /* Settings that people pass by the environment; every other GIT_* is about one process. */
 static bool is_kept(const char *assignment)
 {
-	static const char *const kept[] = {"GIT_CONFIG_GLOBAL=", "GIT_CONFIG_SYSTEM=",
-					   "GIT_CONFIG_NOSYSTEM=", "GIT_CONFIG_COUNT=",
-					   "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_",
-					   "GIT_EXEC_PATH="};
+	static const char *const kept[] = {
+		"GIT_CONFIG_GLOBAL=", "GIT_CONFIG_SYSTEM=", "GIT_CONFIG_NOSYSTEM=",
+		"GIT_CONFIG_COUNT=",  "GIT_CONFIG_KEY_",    "GIT_CONFIG_VALUE_",
+		"GIT_EXEC_PATH="};
 
 	if (strncmp(assignment, "GIT_", 4) != 0)
 		return strncmp(assignment, "LC_ALL=", 7) != 0;
@@ -151,8 +151,9 @@ int abx_git_start(const struct abx_git *g, const char *const *args, const struct
 		  unsigned int flags, struct abx_git_job *ret, struct abx_err *err)
 {
 	/* The untracked cache is read when it is there and neither made nor dropped. */
-	const char *argv[MAX_ARGS + 8] = {"git", "-c", "core.fsmonitor=false", "-c",
-					  "core.untrackedCache=keep", "-c", "gc.auto=0"};
+	const char *argv[MAX_ARGS + 8] = {
+		"git", "-c",	   "core.fsmonitor=false", "-c", "core.untrackedCache=keep",
+		"-c",  "gc.auto=0"};
 	struct abx_git_job job = ABX_GIT_JOB_INIT;
 	abx_autoclose int in_fd = -1;
 	int theirs = -1, r;

@@ -35,7 +35,10 @@ struct abx_git_job {
 	bool pipe; /* out_fd is a pipe, see ABX_GIT_PIPE */
 	const char *what, *dir;
 };
-#define ABX_GIT_JOB_INIT {.out_fd = -1, .err_fd = -1}
+#define ABX_GIT_JOB_INIT                   \
+	{                                  \
+		.out_fd = -1, .err_fd = -1 \
+	}
 
 void abx_git_init(struct abx_git *g, const char *dir, const char *spool);
 void abx_git_release(struct abx_git *g);

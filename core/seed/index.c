@@ -225,6 +225,5 @@ void abx_oid_hex(const unsigned char oid[ABX_OID_BYTES], char text[2 * ABX_OID_B
 
 bool abx_is_oid_hex(const char *text)
 {
-	return strspn(text, "0123456789abcdef") == 2 * ABX_OID_BYTES &&
-	       !text[2 * ABX_OID_BYTES];
+	return strspn(text, "0123456789abcdef") == 2 * ABX_OID_BYTES && !text[2 * ABX_OID_BYTES];
 }

@@ -262,8 +262,8 @@ static int inspect_git(struct abx_seed *s, struct abx_err *err)
 		*err = index_err;
 	}
 	if (r == 0)
-		r = abx_seed_files_known(s->workspace, s->root_fd, &s->index, &s->status,
-					 &s->files, err);
+		r = abx_seed_files_known(s->workspace, s->root_fd, &s->index, &s->status, &s->files,
+					 err);
 	if (r == 0 && j.attrs_done)
 		r = abx_attrs_check_sizes(&j.attrs_found, &s->git, s->workspace, &s->index,
 					  &s->files, err);

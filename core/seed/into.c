@@ -84,15 +84,14 @@ static int take_tree(const struct output *o, bool needed, char **ret, struct abx
 }
 
 static int check_in_box(struct abx_seed *s, const struct abx_box_io *io,
-			const struct abx_seed_target *target, char **ret_tree,
-			struct abx_err *err)
+			const struct abx_seed_target *target, char **ret_tree, struct abx_err *err)
 {
 	const bool git = s->info.git;
 	/* Where git does not look at modes, the index need not have those of the files. */
 	const bool clean = git && !s->status.changes.len && s->config.filemode;
 	const char *state = s->assumed ? "assumed" : clean ? "clean" : "dirty";
-	const char *const args[] = {target->dir, git ? "git" : "plain",
-				    git ? s->status.head : "-", state, NULL};
+	const char *const args[] = {target->dir, git ? "git" : "plain", git ? s->status.head : "-",
+				    state, NULL};
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(1 << 20);
 	abx_autoclose int fd = -1;
 	struct output o = {ABX_BUF_INIT(OUTPUT_MAX), err};

@@ -137,8 +137,7 @@ static bool dir_has_entry(const char *dir, const char *suffix)
 	while (d && !found && (e = readdir(d))) {
 		const size_t len = strlen(e->d_name), n = strlen(suffix);
 
-		found = e->d_name[0] != '.' && len >= n &&
-			strcmp(e->d_name + len - n, suffix) == 0;
+		found = e->d_name[0] != '.' && len >= n && strcmp(e->d_name + len - n, suffix) == 0;
 	}
 	if (d)
 		(void)closedir(d);
@@ -285,10 +284,10 @@ int abx_layout_check_index(const char *workspace, const struct abx_index *index,
 			return abx_layout_refuse(workspace, "use a clone without submodules", err,
 						 "it has a submodule, '%s'", shown);
 		if (e->skip_worktree || e->mode == MODE_TREE)
-			return abx_layout_refuse(workspace, "git sparse-checkout disable, or "
-							    "git update-index --no-skip-worktree",
-						 err, "'%s' is tracked but not checked out",
-						 shown);
+			return abx_layout_refuse(workspace,
+						 "git sparse-checkout disable, or "
+						 "git update-index --no-skip-worktree",
+						 err, "'%s' is tracked but not checked out", shown);
 		if (e->stage)
 			return abx_layout_refuse(workspace, "resolve it and git add it", err,
 						 "'%s' has a merge conflict", shown);

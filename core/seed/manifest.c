@@ -79,10 +79,13 @@ int abx_manifest_save(struct abx_manifest *m, const char *path, struct abx_err *
 	abx_buf_add(&b, MAGIC, sizeof(MAGIC));
 	for (size_t i = 0; i < m->len; i++) {
 		const struct abx_manifest_entry *e = &m->items[i];
-		const unsigned long long n[N_NUMBERS] = {
-			e->mode, e->size, e->inode, (unsigned long long)e->mtime.tv_sec,
-			(unsigned long long)e->mtime.tv_nsec, (unsigned long long)e->ctime.tv_sec,
-			(unsigned long long)e->ctime.tv_nsec};
+		const unsigned long long n[N_NUMBERS] = {e->mode,
+							 e->size,
+							 e->inode,
+							 (unsigned long long)e->mtime.tv_sec,
+							 (unsigned long long)e->mtime.tv_nsec,
+							 (unsigned long long)e->ctime.tv_sec,
+							 (unsigned long long)e->ctime.tv_nsec};
 
 		for (size_t k = 0; k < N_NUMBERS; k++)
 			abx_buf_addf(&b, "%llu ", n[k]);

@@ -4,41 +4,41 @@
 
 /* safe.directory does not apply to a repository that is named by --git-dir.  The trim
  * threshold: zlib takes 268 KiB for each object, which glibc would give back each time. */
-#define PRELUDE                                                                               \
-	"LC_ALL=C GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 GIT_PAGER=cat\n"                 \
-	"MALLOC_TRIM_THRESHOLD_=67108864\n"                                                   \
+#define PRELUDE                                                                                   \
+	"LC_ALL=C GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 GIT_PAGER=cat\n"                     \
+	"MALLOC_TRIM_THRESHOLD_=67108864\n"                                                       \
 	"export LC_ALL GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT GIT_PAGER MALLOC_TRIM_THRESHOLD_\n" \
-	"unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR\n"    \
-	"unset GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_NAMESPACE GIT_EXTERNAL_DIFF\n"            \
-	"umask 077\n"                                                                         \
-	"dir=$1\n"                                                                            \
-	"fail() { printf '%s\\n' \"$1\" >&2; exit 90; }\n"                                    \
-	"[ -n \"${HOME-}\" ] || fail 'HOME is not set in the box'\n"                          \
-	"shadow=$HOME/.agentbox/seed.git\n"                                                   \
-	"cd \"$dir\" || fail \"cannot enter $dir in the box\"\n"                              \
-	"sgit() {\n"                                                                          \
-	"	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \\\n"                       \
-	"	git --git-dir=\"$shadow\" --work-tree=\"$dir\" \"$@\"\n"                      \
+	"unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR\n"        \
+	"unset GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_NAMESPACE GIT_EXTERNAL_DIFF\n"                \
+	"umask 077\n"                                                                             \
+	"dir=$1\n"                                                                                \
+	"fail() { printf '%s\\n' \"$1\" >&2; exit 90; }\n"                                        \
+	"[ -n \"${HOME-}\" ] || fail 'HOME is not set in the box'\n"                              \
+	"shadow=$HOME/.agentbox/seed.git\n"                                                       \
+	"cd \"$dir\" || fail \"cannot enter $dir in the box\"\n"                                  \
+	"sgit() {\n"                                                                              \
+	"	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \\\n"                                 \
+	"	git --git-dir=\"$shadow\" --work-tree=\"$dir\" \"$@\"\n"                                \
 	"}\n"
 
-#define NEEDS_RECORD                                                                          \
-	"command -v git >/dev/null 2>&1 || exit 91\n"                                         \
+#define NEEDS_RECORD                                  \
+	"command -v git >/dev/null 2>&1 || exit 91\n" \
 	"[ -d \"$shadow\" ] || exit 93\n"
 
 /* The current tree of the workspace, in $tree; an index of its own, so that two of these at
  * once do not meet, which becomes the next one's starting point. */
-#define CURRENT_TREE                                                                          \
-	"tmp=$shadow/index.$$\n"                                                              \
-	"trap 'rm -f \"$tmp\" \"$tmp.lock\" \"$tmp.err\"' EXIT\n"                             \
-	"trap 'exit 90' HUP INT TERM\n"                                                       \
-	"[ ! -f \"$shadow/index\" ] || cp -p \"$shadow/index\" \"$tmp\" || fail 'cp failed'\n" \
-	"force=\n"                                                                            \
-	"[ ! -f \"$shadow/plain\" ] || force=-f\n"                                            \
-	"partial=\n"                                                                          \
+#define CURRENT_TREE                                                                            \
+	"tmp=$shadow/index.$$\n"                                                                \
+	"trap 'rm -f \"$tmp\" \"$tmp.lock\" \"$tmp.err\"' EXIT\n"                               \
+	"trap 'exit 90' HUP INT TERM\n"                                                         \
+	"[ ! -f \"$shadow/index\" ] || cp -p \"$shadow/index\" \"$tmp\" || fail 'cp failed'\n"  \
+	"force=\n"                                                                              \
+	"[ ! -f \"$shadow/plain\" ] || force=-f\n"                                              \
+	"partial=\n"                                                                            \
 	"GIT_INDEX_FILE=$tmp sgit add -A $force --ignore-errors >/dev/null 2>\"$tmp.err\" ||\n" \
-	"	partial=1\n"                                                                  \
-	"tree=$(GIT_INDEX_FILE=$tmp sgit write-tree) || { cat \"$tmp.err\" >&2; exit 90; }\n" \
-	"[ -z \"$partial\" ] || cat \"$tmp.err\" >&2\n"                                       \
+	"	partial=1\n"                                                                          \
+	"tree=$(GIT_INDEX_FILE=$tmp sgit write-tree) || { cat \"$tmp.err\" >&2; exit 90; }\n"   \
+	"[ -z \"$partial\" ] || cat \"$tmp.err\" >&2\n"                                         \
 	"[ -n \"$partial\" ] || mv -f \"$tmp\" \"$shadow/index\"\n"
 
 const char abx_script_seed[] = PRELUDE
@@ -109,5 +109,5 @@ const char abx_script_diff[] = PRELUDE NEEDS_RECORD CURRENT_TREE
 	"sgit diff --no-ext-diff --no-textconv --color=\"$4\" $stat \"$2\" \"$tree\" ||\n"
 	"	exit 90\n";
 
-const char abx_script_contents[] = PRELUDE NEEDS_RECORD
-	"sgit cat-file --batch --buffer || exit 90\n";
+const char abx_script_contents[] =
+	PRELUDE NEEDS_RECORD "sgit cat-file --batch --buffer || exit 90\n";

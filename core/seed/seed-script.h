@@ -16,7 +16,7 @@
 
 #define ABX_SCRIPT_FAILED 90
 #define ABX_SCRIPT_NO_GIT 91
-#define ABX_SCRIPT_DIFFERS 92 /* git status in the box is not the host's */
+#define ABX_SCRIPT_DIFFERS 92	/* git status in the box is not the host's */
 #define ABX_SCRIPT_NO_RECORD 93 /* there is no seed.git (any more) */
 
 /* After the stream: DIR git|plain BASE clean|dirty|assumed.  stdin (git): the expected

@@ -39,9 +39,9 @@ void abx_seed_free(struct abx_seed *seed);
 const struct abx_seed_info *abx_seed_info(const struct abx_seed *seed);
 
 struct abx_seed_target {
-	const char *dir;      /* in the box, "/workspace"; exists */
-	const char *branch;   /* "agentbox/<name>"; ignored without git */
-	const char *manifest; /* host path of the file that remembers what was sent */
+	const char *dir;	  /* in the box, "/workspace"; exists */
+	const char *branch;	  /* "agentbox/<name>"; ignored without git */
+	const char *manifest;	  /* host path of the file that remembers what was sent */
 	abx_progress_fn progress; /* called on another thread while abx_seed_into() waits */
 	void *progress_ctx;
 };

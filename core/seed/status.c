@@ -4,9 +4,15 @@
 
 #include <string.h>
 
-const char *const abx_status_args[] = {
-	"status",	"--porcelain=v2",  "-z", "--branch", "--untracked-files=all",
-	"--no-renames", "--no-ahead-behind", "--ignore-submodules=none", NULL};
+const char *const abx_status_args[] = {"status",
+				       "--porcelain=v2",
+				       "-z",
+				       "--branch",
+				       "--untracked-files=all",
+				       "--no-renames",
+				       "--no-ahead-behind",
+				       "--ignore-submodules=none",
+				       NULL};
 
 static int by_bytes(const void *a, const void *b)
 {

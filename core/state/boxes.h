@@ -27,24 +27,24 @@ enum abx_box_state {
 };
 
 const char *abx_box_state_name(enum abx_box_state state);
-enum abx_box_state abx_box_state_of_name(const char *name);   /* UNKNOWN for a strange one */
-enum abx_box_state abx_box_state_of_sandbox(uint32_t state);  /* from ABX_STATE_* */
+enum abx_box_state abx_box_state_of_name(const char *name);  /* UNKNOWN for a strange one */
+enum abx_box_state abx_box_state_of_sandbox(uint32_t state); /* from ABX_STATE_* */
 
 struct abx_box {
-	char *id;	  /* 16 hexadecimal digits */
+	char *id; /* 16 hexadecimal digits */
 	char *name;
-	uint32_t index;	  /* from 1, in the project */
-	char *project;	  /* key */
-	char *workspace;  /* absolute path on the host */
+	uint32_t index;	 /* from 1, in the project */
+	char *project;	 /* key */
+	char *workspace; /* absolute path on the host */
 	char *provider;
 	char *sandbox_id; /* NULL until the provider named it */
 	char *account, *provider_data;
-	char *attempt;	  /* nonce of the create, also a label */
+	char *attempt;		    /* nonce of the create, also a label */
 	char *branch, *base_commit; /* NULL for a directory without git */
-	char *seed_tree;  /* git tree id of what was seeded, NULL before */
+	char *seed_tree;	    /* git tree id of what was seeded, NULL before */
 	char *checkpoint;
-	char *pending;	  /* operation under way: "create", "destroy", or NULL */
-	char *error;	  /* why it failed, one line */
+	char *pending; /* operation under way: "create", "destroy", or NULL */
+	char *error;   /* why it failed, one line */
 	enum abx_box_state state;
 	int64_t created_at_ms, expires_at_ms; /* 0 = does not expire */
 };

@@ -26,7 +26,7 @@
 struct abx_env {
 	struct abx_kv_owned {
 		char *key, *value;
-	} *items;
+	} * items;
 	size_t len;
 };
 

@@ -18,7 +18,10 @@ struct abx_home {
 	int fd;
 };
 
-#define ABX_HOME_INIT {NULL, -1}
+#define ABX_HOME_INIT    \
+	{                \
+		NULL, -1 \
+	}
 
 int abx_home_open(struct abx_home *ret, struct abx_err *err);
 void abx_home_release(struct abx_home *h);

@@ -17,7 +17,6 @@ int abx_lock_box(const struct abx_home *home, const char *box_id, int64_t wait_m
 /* Remove the lock file of a box that is no more; call it with the lock held. */
 void abx_lock_forget(const struct abx_home *home, const char *box_id);
 
-
 /* The install's own lock, around changes of its files by reading and writing back; waits.
  * Returns a descriptor to close, or a negative code. */
 int abx_lock_home(const struct abx_home *home, struct abx_err *err);

@@ -100,8 +100,7 @@ static int insert_install(struct abx_db *db, const char *uuid, struct abx_err *e
 			   "si", uuid, abx_wall_ms());
 }
 
-static int migrate_step(struct abx_db *db, int64_t version, const char *uuid,
-			struct abx_err *err)
+static int migrate_step(struct abx_db *db, int64_t version, const char *uuid, struct abx_err *err)
 {
 	abx_autofree char *bump =
 		abx_xasprintf("PRAGMA user_version = %lld", (long long)version + 1);

@@ -208,8 +208,7 @@ static int copy_data(struct extract *x, int fd, struct abx_err *err)
 			return abx_err_set(err, ABX_EQUOTA,
 					   "unpack: the archive holds more than %llu bytes",
 					   (unsigned long long)x->how->max_bytes);
-		if (x->how->progress &&
-		    x->how->progress(x->how->progress_ctx, &x->res->count) != 0)
+		if (x->how->progress && x->how->progress(x->how->progress_ctx, &x->res->count) != 0)
 			return abx_err_set(err, ABX_ECANCELED, "unpack: given up");
 	}
 	/* A sparse file may end in a hole. */
@@ -253,8 +252,8 @@ static int make_file(struct extract *x, const char *path, struct abx_err *err)
 	if (fd < 0)
 		return entry_errno(errno, err);
 	r = copy_data(x, fd, err);
-	if (r == 0 && (fchmod(fd, x->la->entry_perm(x->e) & 0777) < 0 ||
-		       futimens(fd, times) < 0 || close(abx_steal_fd(&fd)) < 0))
+	if (r == 0 && (fchmod(fd, x->la->entry_perm(x->e) & 0777) < 0 || futimens(fd, times) < 0 ||
+		       close(abx_steal_fd(&fd)) < 0))
 		r = entry_errno(errno, err);
 	if (r != 0) {
 		(void)unlinkat(parent, tmp, 0);
@@ -301,8 +300,7 @@ static int make_hard_link(struct extract *x, const char *path, struct abx_err *e
 	if (!target || !*target)
 		return REFUSE(ABX_TAR_HARD_LINK);
 	r = abx_open_parent_beneath(x->dirfd, target, 0, &from, &from_name);
-	if (r < 0 || fstatat(from, from_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    !S_ISREG(st.st_mode))
+	if (r < 0 || fstatat(from, from_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return REFUSE(ABX_TAR_HARD_LINK);
 	r = abx_open_parent_beneath(x->dirfd, path, 0755, &parent, &name);
 	if (r < 0)
@@ -362,8 +360,7 @@ static int extract_all(struct extract *x, struct abx_err *err)
 		r = extract_entry(x, err);
 		if (r < 0)
 			return r;
-		if (x->how->progress &&
-		    x->how->progress(x->how->progress_ctx, &x->res->count) != 0)
+		if (x->how->progress && x->how->progress(x->how->progress_ctx, &x->res->count) != 0)
 			return abx_err_set(err, ABX_ECANCELED, "unpack: given up");
 	}
 }

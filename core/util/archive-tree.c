@@ -30,8 +30,8 @@ static int fail_at(struct abx_err *err, int errnum, const char *path)
 static int write_file(struct tree_writer *w, int dirfd, const char *name, const char *as,
 		      struct abx_err *err)
 {
-	abx_autoclose int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
-							   O_CLOEXEC);
+	abx_autoclose int fd =
+		openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 	int r;
 
@@ -75,8 +75,7 @@ static int write_entry(struct tree_writer *w, int dirfd, const char *name, const
 	} else {
 		w->count.skipped++;
 	}
-	if (r == 0 && w->tree->progress &&
-	    w->tree->progress(w->tree->progress_ctx, &w->count) != 0)
+	if (r == 0 && w->tree->progress && w->tree->progress(w->tree->progress_ctx, &w->count) != 0)
 		return abx_err_set(err, ABX_ECANCELED, "write archive: given up");
 	return r;
 }

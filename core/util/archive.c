@@ -29,13 +29,13 @@ static void api_open(void)
 		return;
 	}
 	/* POSIX lets dlsym's object pointers carry functions; C does not, hence the copies. */
-#define LOAD(name)                                                                            \
-	do {                                                                                  \
-		void *at = dlsym(lib, "archive_" #name);                                      \
-		memcpy(&api.name, &at, sizeof(at));                                           \
-		if (!at)                                                                      \
-			(void)snprintf(api_problem, sizeof(api_problem),                      \
-				       "libarchive.so.13 has no archive_%s", #name);          \
+#define LOAD(name)                                                                   \
+	do {                                                                         \
+		void *at = dlsym(lib, "archive_" #name);                             \
+		memcpy(&api.name, &at, sizeof(at));                                  \
+		if (!at)                                                             \
+			(void)snprintf(api_problem, sizeof(api_problem),             \
+				       "libarchive.so.13 has no archive_%s", #name); \
 	} while (0);
 	ABX_ARCHIVE_FUNCTIONS(LOAD)
 #undef LOAD
@@ -120,7 +120,7 @@ static la_ssize_t on_write(struct archive *a, void *ctx, const void *data, size_
 				return n;
 			t->io_errno = ECANCELED;
 		} else {
-			t->io_errno = errno == EAGAIN ? wait_writable(t)
+			t->io_errno = errno == EAGAIN  ? wait_writable(t)
 				      : errno == EINTR ? 0
 						       : errno;
 		}
@@ -202,8 +202,8 @@ void abx_tar_close(struct abx_tar *t)
 	free(t);
 }
 
-static int put_header(struct abx_tar *t, const char *name, mode_t mode, time_t mtime,
-		      uint64_t size, const char *target, struct abx_err *err)
+static int put_header(struct abx_tar *t, const char *name, mode_t mode, time_t mtime, uint64_t size,
+		      const char *target, struct abx_err *err)
 {
 	const struct abx_archive_api *la = t->la;
 
@@ -230,8 +230,7 @@ static int put_data(struct abx_tar *t, const char *name, const void *data, size_
 	return 0;
 }
 
-int abx_tar_dir(struct abx_tar *t, const char *name, mode_t mode, time_t mtime,
-		struct abx_err *err)
+int abx_tar_dir(struct abx_tar *t, const char *name, mode_t mode, time_t mtime, struct abx_err *err)
 {
 	return put_header(t, name, S_IFDIR | (mode & PERMISSIONS) | S_IRWXU, mtime, 0, NULL, err);
 }
@@ -242,8 +241,8 @@ int abx_tar_symlink(struct abx_tar *t, const char *name, const char *target, tim
 	return put_header(t, name, S_IFLNK | PERMISSIONS, mtime, 0, target, err);
 }
 
-int abx_tar_bytes(struct abx_tar *t, const char *name, mode_t mode, time_t mtime,
-		  const void *data, size_t len, struct abx_err *err)
+int abx_tar_bytes(struct abx_tar *t, const char *name, mode_t mode, time_t mtime, const void *data,
+		  size_t len, struct abx_err *err)
 {
 	const int r = put_header(t, name, S_IFREG | (mode & PERMISSIONS), mtime, len, NULL, err);
 
@@ -269,8 +268,8 @@ int abx_tar_file(struct abx_tar *t, const char *name, int fd, const struct stat 
 {
 	uint64_t left = (uint64_t)st->st_size;
 	struct stat now;
-	int r = put_header(t, name, S_IFREG | (st->st_mode & PERMISSIONS), st->st_mtim.tv_sec,
-			   left, NULL, err);
+	int r = put_header(t, name, S_IFREG | (st->st_mode & PERMISSIONS), st->st_mtim.tv_sec, left,
+			   NULL, err);
 
 	if (blob)
 		abx_blob_id_init(blob, left);

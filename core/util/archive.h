@@ -29,16 +29,18 @@
 #include "core/util/sha1.h"
 
 /* The functions that are used, each a member of abx_archive_api without its "archive_". */
-#define ABX_ARCHIVE_FUNCTIONS(F)                                                              \
-	F(entry_clear) F(entry_filetype) F(entry_free) F(entry_hardlink) F(entry_mtime)       \
-	F(entry_mtime_nsec) F(entry_new) F(entry_pathname) F(entry_perm)                      \
-	F(entry_set_filetype) F(entry_set_mtime) F(entry_set_pathname) F(entry_set_perm)      \
-	F(entry_set_size) F(entry_set_symlink) F(entry_size) F(entry_symlink)                 \
-	F(error_string) F(read_data_block) F(read_free) F(read_new) F(read_next_header)       \
-	F(read_open_fd) F(read_support_format_tar) F(write_close) F(write_data)               \
-	F(write_free) F(write_header) F(write_new) F(write_open)                              \
-	F(write_set_bytes_in_last_block) F(write_set_bytes_per_block)                         \
-	F(write_set_format_gnutar)
+#define ABX_ARCHIVE_FUNCTIONS(F)                                                                   \
+	F(entry_clear)                                                                             \
+	F(entry_filetype) F(entry_free) F(entry_hardlink) F(entry_mtime) F(entry_mtime_nsec)       \
+		F(entry_new) F(entry_pathname) F(entry_perm) F(entry_set_filetype) F(              \
+			entry_set_mtime) F(entry_set_pathname) F(entry_set_perm) F(entry_set_size) \
+			F(entry_set_symlink) F(entry_size) F(entry_symlink) F(error_string)        \
+				F(read_data_block) F(read_free) F(read_new) F(read_next_header) F( \
+					read_open_fd) F(read_support_format_tar) F(write_close)    \
+					F(write_data) F(write_free) F(write_header) F(write_new)   \
+						F(write_open) F(write_set_bytes_in_last_block)     \
+							F(write_set_bytes_per_block)               \
+								F(write_set_format_gnutar)
 
 #define ABX_ARCHIVE_MEMBER(name) __typeof__(archive_##name) *name;
 struct abx_archive_api {
@@ -70,8 +72,8 @@ int abx_tar_dir(struct abx_tar *t, const char *name, mode_t mode, time_t mtime,
 		struct abx_err *err);
 int abx_tar_symlink(struct abx_tar *t, const char *name, const char *target, time_t mtime,
 		    struct abx_err *err);
-int abx_tar_bytes(struct abx_tar *t, const char *name, mode_t mode, time_t mtime,
-		  const void *data, size_t len, struct abx_err *err);
+int abx_tar_bytes(struct abx_tar *t, const char *name, mode_t mode, time_t mtime, const void *data,
+		  size_t len, struct abx_err *err);
 /* The content of `fd`, a regular file that was just opened, as `st` (its fstat) says.
  * ABX_ESTATE when it grew, shrank or was written meanwhile: the stream is then spoiled.
  * `blob` (may be NULL) gets git's id of what was written; abx_sha1_hex() ends it. */
@@ -86,9 +88,9 @@ struct abx_tar_count {
 typedef int (*abx_tar_progress_fn)(void *ctx, const struct abx_tar_count *so_far);
 
 struct abx_tar_tree {
-	int dirfd; /* AT_FDCWD works */
+	int dirfd;	  /* AT_FDCWD works */
 	const char *path; /* a directory, file or link there; a link is taken as itself */
-	const char *as; /* its name in the archive; "" with a directory: only what it holds */
+	const char *as;	  /* its name in the archive; "" with a directory: only what it holds */
 	abx_tar_progress_fn progress;
 	void *progress_ctx;
 };

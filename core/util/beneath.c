@@ -50,8 +50,8 @@ static int open_by_component(int dirfd, const char *path, int flags, mode_t mode
 		if (strcmp(name, "..") == 0)
 			return -EXDEV;
 		if (!rest[len]) {
-			fd = openat(at < 0 ? dirfd : at, name,
-				    flags | O_NOFOLLOW | O_CLOEXEC, mode);
+			fd = openat(at < 0 ? dirfd : at, name, flags | O_NOFOLLOW | O_CLOEXEC,
+				    mode);
 			return fd < 0 ? -errno : fd;
 		}
 		fd = openat(at < 0 ? dirfd : at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);

@@ -55,8 +55,7 @@ static void in_sequence(struct abx_term_filter *f, unsigned char c, struct abx_b
 	f->state = PLAIN;
 }
 
-void abx_term_filter(struct abx_term_filter *f, const void *data, size_t len,
-		     struct abx_buf *out)
+void abx_term_filter(struct abx_term_filter *f, const void *data, size_t len, struct abx_buf *out)
 {
 	const unsigned char *at = data;
 

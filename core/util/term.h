@@ -21,7 +21,6 @@ struct abx_term_filter {
 	size_t n_held;
 };
 
-void abx_term_filter(struct abx_term_filter *f, const void *data, size_t len,
-		     struct abx_buf *out);
+void abx_term_filter(struct abx_term_filter *f, const void *data, size_t len, struct abx_buf *out);
 
 #endif

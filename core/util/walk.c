@@ -92,8 +92,8 @@ static int push(struct level **top, int dirfd, const char *name, const struct ab
 }
 
 /* Visit the next name of the level on top, and enter it when it is a directory. */
-static int step(struct level **top, unsigned int *depth, struct abx_buf *path,
-		abx_walk_fn visit, void *ctx, struct abx_err *err)
+static int step(struct level **top, unsigned int *depth, struct abx_buf *path, abx_walk_fn visit,
+		void *ctx, struct abx_err *err)
 {
 	struct level *l = *top;
 	const char *name = l->names.items[l->next++];

@@ -80,23 +80,23 @@ extern "C" {
  * code means ABX_EINTERNAL, a positive return means ABX_EPROTO.
  */
 #define ABX_OK 0
-#define ABX_EINTERNAL (-1)	/* a bug, or nothing better fits */
-#define ABX_ENOTSUP (-2)	/* this provider cannot do that */
-#define ABX_EINVAL (-3)		/* the request makes no sense */
-#define ABX_ENOTFOUND (-4)	/* the object is gone */
+#define ABX_EINTERNAL (-1) /* a bug, or nothing better fits */
+#define ABX_ENOTSUP (-2)   /* this provider cannot do that */
+#define ABX_EINVAL (-3)	   /* the request makes no sense */
+#define ABX_ENOTFOUND (-4) /* the object is gone */
 #define ABX_EEXIST (-5)
-#define ABX_ESTATE (-6)		/* wrong state for that: paused, stopping, ... */
-#define ABX_EAUTH (-7)		/* credential missing or refused: log in again */
-#define ABX_EPERM (-8)		/* known to the service, but not allowed */
-#define ABX_EQUOTA (-9)		/* a limit of the account; waiting does not help */
-#define ABX_ERATE (-10)		/* too many requests; waiting helps */
+#define ABX_ESTATE (-6) /* wrong state for that: paused, stopping, ... */
+#define ABX_EAUTH (-7)	/* credential missing or refused: log in again */
+#define ABX_EPERM (-8)	/* known to the service, but not allowed */
+#define ABX_EQUOTA (-9) /* a limit of the account; waiting does not help */
+#define ABX_ERATE (-10) /* too many requests; waiting helps */
 #define ABX_ETIMEDOUT (-11)
 #define ABX_ECANCELED (-12)
-#define ABX_ENETWORK (-13)	/* the service was not reached */
-#define ABX_EREMOTE (-14)	/* the service failed (HTTP 5xx) */
-#define ABX_EIO (-15)		/* this machine failed: disk, descriptor */
+#define ABX_ENETWORK (-13) /* the service was not reached */
+#define ABX_EREMOTE (-14)  /* the service failed (HTTP 5xx) */
+#define ABX_EIO (-15)	   /* this machine failed: disk, descriptor */
 #define ABX_ENOMEM (-16)
-#define ABX_EPROTO (-17)	/* nonsense from the service, or a broken contract */
+#define ABX_EPROTO (-17) /* nonsense from the service, or a broken contract */
 
 struct abx_call;    /* one operation under way; owned by the host     */
 struct abx_session; /* one configured account; owned by the provider  */
@@ -110,8 +110,8 @@ struct abx_kv { /* flat pair; frozen, never grows */
 #define ABX_OPT_INT 2
 #define ABX_OPT_BOOL 3
 #define ABX_OPT_DURATION 4 /* "90", "1s", "5m", "2h"; given to the session in milliseconds */
-#define ABX_OPT_SIZE 5     /* "64M", "2G"; given to the session in bytes */
-#define ABX_OPT_LIST 6     /* comma separated */
+#define ABX_OPT_SIZE 5	   /* "64M", "2G"; given to the session in bytes */
+#define ABX_OPT_LIST 6	   /* comma separated */
 /* abx_option.flags */
 #define ABX_OPT_REQUIRED UINT32_C(1)
 #define ABX_OPT_SECRET UINT32_C(2)	 /* kept in secrets.env, redacted everywhere */
@@ -257,8 +257,8 @@ struct abx_host {
 	int32_t (*fail)(struct abx_call *, const struct abx_failure *);
 	/* Non-zero: stop.  total = 0 when it is not known. */
 	int32_t (*progress)(struct abx_call *, uint64_t done, uint64_t total, const char *what);
-	int32_t (*cancel_fd)(struct abx_call *); /* readable once the user gave up */
-	int64_t (*time_left_ms)(struct abx_call *); /* INT64_MAX = no deadline */
+	int32_t (*cancel_fd)(struct abx_call *);	   /* readable once the user gave up */
+	int64_t (*time_left_ms)(struct abx_call *);	   /* INT64_MAX = no deadline */
 	int32_t (*wait_ms)(struct abx_call *, int64_t ms); /* 0, ABX_ECANCELED, ABX_ETIMEDOUT */
 	/* Should one idempotent request be sent again?  1 after waiting, or 0.  attempt counts
 	 * from 1.  Operations are never repeated by a provider; the host does that. */
@@ -332,7 +332,7 @@ struct abx_stop_req { /* stop, pause, destroy */
 };
 
 struct abx_build_step { /* frozen */
-	const char *op;	    /* FROM COPY RUN ENV USER WORKDIR */
+	const char *op; /* FROM COPY RUN ENV USER WORKDIR */
 	const char *const *args;
 };
 
@@ -361,12 +361,12 @@ struct abx_prepare {
 
 struct abx_exec {
 	uint32_t struct_size, flags;
-	const char *const *argv; /* exact bytes; never re-parsed by a shell */
-	const char *cwd, *user;	 /* NULL = the box's own: /workspace, the box user */
+	const char *const *argv;  /* exact bytes; never re-parsed by a shell */
+	const char *cwd, *user;	  /* NULL = the box's own: /workspace, the box user */
 	const struct abx_kv *env; /* values never appear in an argv, on either side */
 	uint32_t n_env;
-	int32_t stdin_fd; /* -1 = /dev/null; any kind of file, read to its end; the
-			     provider never sets O_NONBLOCK on it */
+	int32_t stdin_fd;   /* -1 = /dev/null; any kind of file, read to its end; the
+			       provider never sets O_NONBLOCK on it */
 	int32_t control_fd; /* -1, or a descriptor of ABX_CTRL_* records */
 	uint16_t rows, cols;
 	int64_t timeout_ms, grace_ms; /* the command's own; 0 = none */
@@ -396,7 +396,7 @@ struct abx_transfer {
 	uint32_t struct_size, flags;
 	int32_t fd;
 	uint32_t mode;
-	int64_t size_bytes; /* -1 = until the end of fd */
+	int64_t size_bytes;	  /* -1 = until the end of fd */
 	const char *path, *owner; /* owner by name; NULL = the box user */
 };
 
@@ -440,19 +440,19 @@ struct abx_policy { /* set_egress, set_inbound */
  * abx_cloud_backend.caps: only what the absence of an operation cannot say.  Unknown bits
  * are ignored.  The top byte is for experiments and is never set in a release.
  */
-#define ABX_CAP_EXEC_STDIN (UINT64_C(1) << 0)	   /* exec forwards stdin and its end */
-#define ABX_CAP_EXEC_SPLIT (UINT64_C(1) << 1)	   /* stdout and stderr apart */
-#define ABX_CAP_EXEC_BINARY (UINT64_C(1) << 2)	   /* output byte-exact */
-#define ABX_CAP_EXEC_SIGNAL (UINT64_C(1) << 3)	   /* death by signal is told from an exit */
-#define ABX_CAP_EXEC_TREE_KILL (UINT64_C(1) << 4)  /* timeout and cancel end the whole tree */
-#define ABX_CAP_EXEC_REATTACH (UINT64_C(1) << 5)   /* exec_attach finds a lost command */
+#define ABX_CAP_EXEC_STDIN (UINT64_C(1) << 0)	  /* exec forwards stdin and its end */
+#define ABX_CAP_EXEC_SPLIT (UINT64_C(1) << 1)	  /* stdout and stderr apart */
+#define ABX_CAP_EXEC_BINARY (UINT64_C(1) << 2)	  /* output byte-exact */
+#define ABX_CAP_EXEC_SIGNAL (UINT64_C(1) << 3)	  /* death by signal is told from an exit */
+#define ABX_CAP_EXEC_TREE_KILL (UINT64_C(1) << 4) /* timeout and cancel end the whole tree */
+#define ABX_CAP_EXEC_REATTACH (UINT64_C(1) << 5)  /* exec_attach finds a lost command */
 #define ABX_CAP_EXEC_PTY (UINT64_C(1) << 6)
-#define ABX_CAP_PUT_GZIP (UINT64_C(1) << 7)	   /* put_tar takes gzip */
+#define ABX_CAP_PUT_GZIP (UINT64_C(1) << 7) /* put_tar takes gzip */
 #define ABX_CAP_PUT_ZSTD (UINT64_C(1) << 8)
-#define ABX_CAP_LOCAL (UINT64_C(1) << 9)	   /* boxes live and die with this machine */
-#define ABX_CAP_MEMORY_PAUSE (UINT64_C(1) << 10)   /* pause keeps processes */
-#define ABX_CAP_TIMEOUT_ADDS (UINT64_C(1) << 11)   /* renew adds to the deadline */
-#define ABX_CAP_TIMEOUT_IDLE (UINT64_C(1) << 12)   /* the deadline is one of idleness */
+#define ABX_CAP_LOCAL (UINT64_C(1) << 9)	 /* boxes live and die with this machine */
+#define ABX_CAP_MEMORY_PAUSE (UINT64_C(1) << 10) /* pause keeps processes */
+#define ABX_CAP_TIMEOUT_ADDS (UINT64_C(1) << 11) /* renew adds to the deadline */
+#define ABX_CAP_TIMEOUT_IDLE (UINT64_C(1) << 12) /* the deadline is one of idleness */
 
 /* thread_model; gaps leave room for models in between */
 #define ABX_THREADS_SERIAL 1000	  /* one operation at a time in the whole provider */
@@ -484,11 +484,11 @@ struct abx_cloud_backend {
 	const struct abx_option *const *options;   /* NULL-terminated, may be NULL */
 	const struct abx_command *const *commands; /* NULL-terminated, may be NULL */
 
-	int32_t (*init)(const struct abx_host *);					 /* R */
+	int32_t (*init)(const struct abx_host *); /* R */
 	void (*fini)(void);
 	int32_t (*session_open)(struct abx_call *, const struct abx_session_args *,
-				struct abx_session **ret);				 /* R */
-	void (*session_close)(struct abx_session *);					 /* R */
+				struct abx_session **ret); /* R */
+	void (*session_close)(struct abx_session *);	   /* R */
 	int32_t (*verify)(ABX_OP); /* cheapest call that proves the credential; emit_row account */
 	int32_t (*doctor)(ABX_OP); /* emit_row check, status (ok|warn|fail), detail, remedy */
 	int32_t (*choices)(ABX_OP, const char *option); /* emit_row value, label, note */
@@ -498,15 +498,15 @@ struct abx_cloud_backend {
 	int32_t (*image_list)(ABX_OP, const struct abx_list_req *);
 	int32_t (*image_delete)(ABX_OP, const char *ref);
 
-	int32_t (*provision)(ABX_OP, const struct abx_provision *);			 /* R */
-	int32_t (*get)(ABX_OP, ABX_SB); /* never wakes a paused one			    R */
+	int32_t (*provision)(ABX_OP, const struct abx_provision *); /* R */
+	int32_t (*get)(ABX_OP, ABX_SB);			      /* never wakes a paused one			    R */
 	int32_t (*list)(ABX_OP, const struct abx_list_req *); /* adoption, prune	    R */
-	int32_t (*start)(ABX_OP, ABX_SB, const struct abx_start_req *);		 /* R */
-	int32_t (*stop)(ABX_OP, ABX_SB, const struct abx_stop_req *);			 /* R */
+	int32_t (*start)(ABX_OP, ABX_SB, const struct abx_start_req *); /* R */
+	int32_t (*stop)(ABX_OP, ABX_SB, const struct abx_stop_req *);	/* R */
 	int32_t (*pause)(ABX_OP, ABX_SB, const struct abx_stop_req *);
 	int32_t (*resume)(ABX_OP, ABX_SB, const struct abx_start_req *);
-	int32_t (*destroy)(ABX_OP, ABX_SB, const struct abx_stop_req *); /* a missing one is
-									    success   R */
+	int32_t (*destroy)(ABX_OP, ABX_SB, const struct abx_stop_req *);	 /* a missing one is
+										    success   R */
 	int32_t (*renew)(ABX_OP, ABX_SB, int64_t target_ms, int64_t current_ms); /* emits what
 									was granted */
 	int32_t (*watch)(ABX_OP, const struct abx_list_req *); /* emit_sandbox on change until
@@ -518,7 +518,7 @@ struct abx_cloud_backend {
 	int32_t (*resource_list)(ABX_OP, const struct abx_list_req *);
 	int32_t (*resource_delete)(ABX_OP, const struct abx_resource *);
 
-	int32_t (*exec)(ABX_OP, ABX_SB, const struct abx_exec *, struct abx_exit *ret);	 /* R */
+	int32_t (*exec)(ABX_OP, ABX_SB, const struct abx_exec *, struct abx_exit *ret); /* R */
 	/* offset: bytes of both streams, in the order in which they were delivered. */
 	int32_t (*exec_attach)(ABX_OP, ABX_SB, const char *exec_id, uint64_t offset,
 			       const struct abx_exec *, struct abx_exit *ret);
@@ -526,8 +526,8 @@ struct abx_cloud_backend {
 	int32_t (*exec_signal)(ABX_OP, ABX_SB, const char *exec_id, int32_t signo);
 	int32_t (*ssh)(ABX_OP, ABX_SB); /* emit_ssh */
 
-	int32_t (*upload)(ABX_OP, ABX_SB, const struct abx_transfer *);			 /* R */
-	int32_t (*download)(ABX_OP, ABX_SB, const struct abx_transfer *);		 /* R */
+	int32_t (*upload)(ABX_OP, ABX_SB, const struct abx_transfer *);	  /* R */
+	int32_t (*download)(ABX_OP, ABX_SB, const struct abx_transfer *); /* R */
 	int32_t (*put_tar)(ABX_OP, ABX_SB, const struct abx_transfer *);
 	int32_t (*get_tar)(ABX_OP, ABX_SB, const struct abx_transfer *);
 	int32_t (*list_files)(ABX_OP, ABX_SB, const char *dir);
@@ -552,10 +552,10 @@ struct abx_cloud_backend {
 
 /* First initialiser of the descriptor.  Name: [a-z][a-z0-9-]{0,30}, equal to the file's. */
 #ifndef __cplusplus
-#define ABX_BACKEND_PREFIX(name_, version_)                                                   \
-	.magic = ABX_ABI_MAGIC, .struct_size = (uint32_t)sizeof(struct abx_cloud_backend),    \
-	.abi_major = ABX_ABI_MAJOR, .abi_minor = ABX_ABI_MINOR,                               \
-	.abi_minor_min = ABX_ABI_MINOR, .name = (name_), .version = (version_)
+#define ABX_BACKEND_PREFIX(name_, version_)                                                     \
+	.magic = ABX_ABI_MAGIC, .struct_size = (uint32_t)sizeof(struct abx_cloud_backend),      \
+	.abi_major = ABX_ABI_MAJOR, .abi_minor = ABX_ABI_MINOR, .abi_minor_min = ABX_ABI_MINOR, \
+	.name = (name_), .version = (version_)
 #endif
 
 /*
@@ -576,11 +576,19 @@ struct abx_note {
 };
 #define ABX_NOTE_DESC_BYTES (sizeof(struct abx_note) - offsetof(struct abx_note, magic))
 
-#define ABX_PROVIDER_NOTE(name_, version_)                                                    \
-	__attribute__((section(".note.agentbox"), used, aligned(4)))                          \
-	static const struct abx_note abx_provider_note = {                                    \
-		sizeof(ABX_NOTE_OWNER), ABX_NOTE_DESC_BYTES, ABX_NOTE_TYPE, ABX_NOTE_OWNER,   \
-		ABX_ABI_MAGIC, ABX_ABI_MAJOR, ABX_ABI_MINOR, ABX_ABI_MINOR, 0, name_,         \
+#define ABX_PROVIDER_NOTE(name_, version_)                                             \
+	__attribute__((section(".note.agentbox"), used,                                \
+		       aligned(4))) static const struct abx_note abx_provider_note = { \
+		sizeof(ABX_NOTE_OWNER),                                                \
+		ABX_NOTE_DESC_BYTES,                                                   \
+		ABX_NOTE_TYPE,                                                         \
+		ABX_NOTE_OWNER,                                                        \
+		ABX_ABI_MAGIC,                                                         \
+		ABX_ABI_MAJOR,                                                         \
+		ABX_ABI_MINOR,                                                         \
+		ABX_ABI_MINOR,                                                         \
+		0,                                                                     \
+		name_,                                                                 \
 		version_}
 
 /* The only symbol a plugin exports.  Pure: returns a static const descriptor. */

@@ -27,14 +27,14 @@ char *in_box_out(const char *script);
 
 /* How a box misbehaves. */
 struct seed_faults {
-	const char *path;	 /* PATH in the box, NULL = ours */
-	size_t cut_after;	 /* the receiving side ends after so many bytes; 0 = never */
-	bool tar_fails;		 /* ... and says that it failed */
+	const char *path; /* PATH in the box, NULL = ours */
+	size_t cut_after; /* the receiving side ends after so many bytes; 0 = never */
+	bool tar_fails;	  /* ... and says that it failed */
 	bool exec_fails;
-	const char *answer;	 /* instead of running the script, say this ... */
+	const char *answer; /* instead of running the script, say this ... */
 	size_t answer_len;
-	int answer_code;	 /* ... and exit so */
-	unsigned int answer_at;	 /* only the n-th exec from now, 1 = the next; 0 = each */
+	int answer_code;	/* ... and exit so */
+	unsigned int answer_at; /* only the n-th exec from now, 1 = the next; 0 = each */
 };
 extern struct seed_faults seed_faults;
 extern unsigned int seed_tars, seed_execs; /* round trips so far */

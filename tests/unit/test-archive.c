@@ -21,8 +21,8 @@ static char *sh(const char *script)
 	const char *const argv[] = {"/bin/sh", "-euc", script, NULL};
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT((size_t)16 << 20);
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT((size_t)1 << 20);
-	struct abx_spawn s = {.argv = argv, .cwd = unit_dir(), .fd_in = -1, .fd_out = -1,
-			      .fd_err = -1};
+	struct abx_spawn s = {
+		.argv = argv, .cwd = unit_dir(), .fd_in = -1, .fd_out = -1, .fd_err = -1};
 	int status = 0;
 
 	ck_assert_int_eq(abx_spawn_collect(&s, NULL, &out, &said, &status), 0);
@@ -89,8 +89,9 @@ static const char odd_tree[] =
 	"chmod 600 ./-rf && chmod 4755 '...' && chmod 500 d/empty && "
 	"touch -d '1999-12-31 23:59:59' ./--help d/empty && head -c 700000 /dev/urandom >big && "
 	": >nothing";
-#define LIST "find . -mindepth 1 -printf '%m %s %Ts %p %l\\0' | sort -z | tr '\\0' '\\n'; " \
-	     "find . -type f -print0 | sort -z | xargs -0 sha1sum"
+#define LIST                                                                           \
+	"find . -mindepth 1 -printf '%m %s %Ts %p %l\\0' | sort -z | tr '\\0' '\\n'; " \
+	"find . -type f -print0 | sort -z | xargs -0 sha1sum"
 #define LIST_IN "cd in && chmod 755 '...' && " LIST
 
 START_TEST(tree_there_and_back)
@@ -142,9 +143,10 @@ START_TEST(gnu_tar_writes_it)
 	run("ln in/big in/hard && head -c 1 /dev/zero >in/sparse && truncate -s 3M in/sparse");
 	for (size_t i = 0; i < 3; i++) {
 		static const char *const formats[] = {"gnu -S", "pax", "posix -S"};
-		abx_autofree char *script = abx_xasprintf(
-			"chmod -R u+w out && rm -rf out && mkdir out && "
-			"tar -cf tar --format=%s -C in .", formats[i]);
+		abx_autofree char *script =
+			abx_xasprintf("chmod -R u+w out && rm -rf out && mkdir out && "
+				      "tar -cf tar --format=%s -C in .",
+				      formats[i]);
 
 		free(in);
 		free(out);
@@ -233,8 +235,7 @@ START_TEST(stopped_while_nobody_reads)
 	ck_assert_int_eq(pipe2(stop, O_CLOEXEC), 0);
 	(void)close(stop[1]);
 	unit_ok(abx_tar_open(pipe_fds[1], stop[0], &tar, &unit_err));
-	ck_assert_int_eq(abx_tar_bytes(tar, "f", 0644, 0, data, 1 << 20, &unit_err),
-			 ABX_ECANCELED);
+	ck_assert_int_eq(abx_tar_bytes(tar, "f", 0644, 0, data, 1 << 20, &unit_err), ABX_ECANCELED);
 	abx_tar_close(tar);
 }
 END_TEST
@@ -248,11 +249,26 @@ struct evil {
 	mode_t mode; /* 0: 0644 */
 };
 #define HARD_LINK 1
-#define FILE_(n) {.name = (n)}
-#define TYPE(n, t) {.name = (n), .type = (t)}
-#define MODE(n, t, m) {.name = (n), .type = (t), .mode = (m)}
-#define LINK(n, l) {.name = (n), .type = S_IFLNK, .link = (l)}
-#define HARD(n, l) {.name = (n), .type = HARD_LINK, .link = (l)}
+#define FILE_(n)            \
+	{                   \
+		.name = (n) \
+	}
+#define TYPE(n, t)                       \
+	{                                \
+		.name = (n), .type = (t) \
+	}
+#define MODE(n, t, m)                                 \
+	{                                             \
+		.name = (n), .type = (t), .mode = (m) \
+	}
+#define LINK(n, l)                                        \
+	{                                                 \
+		.name = (n), .type = S_IFLNK, .link = (l) \
+	}
+#define HARD(n, l)                                          \
+	{                                                   \
+		.name = (n), .type = HARD_LINK, .link = (l) \
+	}
 #define GOOD FILE_("good")
 
 static void put_evil(struct archive *a, const struct evil *e)
@@ -294,10 +310,10 @@ static void hostile(const struct evil *entries, size_t n, struct abx_tar_result 
 	unpack(ret);
 }
 
-#define HOSTILE(ret, ...)                                                                     \
-	do {                                                                                  \
-		const struct evil entries_[] = {__VA_ARGS__, GOOD};                           \
-		hostile(entries_, ABX_N_ELEMENTS(entries_), ret);                             \
+#define HOSTILE(ret, ...)                                           \
+	do {                                                        \
+		const struct evil entries_[] = {__VA_ARGS__, GOOD}; \
+		hostile(entries_, ABX_N_ELEMENTS(entries_), ret);   \
 	} while (0)
 
 static void check_refused(struct abx_tar_result *result, enum abx_tar_refusal kind,
@@ -314,16 +330,17 @@ static void check_refused(struct abx_tar_result *result, enum abx_tar_refusal ki
 	run("test -f out/good && test ! -e evil && test ! -e ../evil");
 }
 
-#define REFUSES(kind, first, ...)                                                             \
-	do {                                                                                  \
-		struct abx_tar_result result_ = {0};                                          \
-		HOSTILE(&result_, __VA_ARGS__);                                               \
-		check_refused(&result_, kind, first);                                         \
+#define REFUSES(kind, first, ...)                     \
+	do {                                          \
+		struct abx_tar_result result_ = {0};  \
+		HOSTILE(&result_, __VA_ARGS__);       \
+		check_refused(&result_, kind, first); \
 	} while (0)
 
 /* Long enough for a header of its own. */
-#define LONG "0123456789012345678901234567890123456789012345678901234567890123456789012345" \
-	     "6789012345678901234567890123456789"
+#define LONG                                                                           \
+	"0123456789012345678901234567890123456789012345678901234567890123456789012345" \
+	"6789012345678901234567890123456789"
 
 /* B038 */
 START_TEST(names_that_leave)
@@ -476,16 +493,18 @@ START_TEST(links_that_stay)
 	static const struct {
 		const char *path, *target;
 		bool stays;
-	} cases[] = {
-		{"l", "x", true}, {"l", "./x", true}, {"l", "a/../x", true}, {"l", "..", false},
-		{"l", "../x", false}, {"a/l", "..", true}, {"a/l", "../x", true},
-		{"a/l", "../../x", false}, {"a/b/l", "../../x", true}, {"l", "/etc", false},
-		{"l", "", false}, {"l", "a/../../x", false}, {"a/l", "b//../..", true},
-		{"a/l", "b//../../..", false}};
+	} cases[] = {{"l", "x", true},		 {"l", "./x", true},
+		     {"l", "a/../x", true},	 {"l", "..", false},
+		     {"l", "../x", false},	 {"a/l", "..", true},
+		     {"a/l", "../x", true},	 {"a/l", "../../x", false},
+		     {"a/b/l", "../../x", true}, {"l", "/etc", false},
+		     {"l", "", false},		 {"l", "a/../../x", false},
+		     {"a/l", "b//../..", true},	 {"a/l", "b//../../..", false}};
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(cases); i++)
 		ck_assert_msg(abx_link_stays_beneath(cases[i].path, cases[i].target) ==
-				      cases[i].stays, "%s -> %s", cases[i].path, cases[i].target);
+				      cases[i].stays,
+			      "%s -> %s", cases[i].path, cases[i].target);
 }
 END_TEST
 
@@ -590,12 +609,28 @@ END_TEST
 
 static Suite *suite(void)
 {
-	const TTest *const tests[] = {
-		tree_there_and_back, gnu_tar_reads_it, gnu_tar_writes_it, named_trees_and_files,
-		file_that_changes, unfinished_is_incomplete, stopped_while_nobody_reads,
-		names_that_leave, through_links, two_steps, file_over_link, hard_links,
-		special_files_and_bits, in_the_way, bounds, not_an_archive,
-		full_disk, links_that_stay, opening_beneath, too_deep, blob_ids, terminal_text};
+	const TTest *const tests[] = {tree_there_and_back,
+				      gnu_tar_reads_it,
+				      gnu_tar_writes_it,
+				      named_trees_and_files,
+				      file_that_changes,
+				      unfinished_is_incomplete,
+				      stopped_while_nobody_reads,
+				      names_that_leave,
+				      through_links,
+				      two_steps,
+				      file_over_link,
+				      hard_links,
+				      special_files_and_bits,
+				      in_the_way,
+				      bounds,
+				      not_an_archive,
+				      full_disk,
+				      links_that_stay,
+				      opening_beneath,
+				      too_deep,
+				      blob_ids,
+				      terminal_text};
 	Suite *s = suite_create("archive");
 	TCase *tc = tcase_create("tar");
 

@@ -84,7 +84,10 @@ static const struct nonsense {
 	const char *text;
 	size_t len;
 } nonsense[] = {
-#define N(literal) {literal, sizeof(literal) - 1}
+#define N(literal)                           \
+	{                                    \
+		literal, sizeof(literal) - 1 \
+	}
 	N(""),
 	N("end\0"),
 	N(TREE),
@@ -258,8 +261,7 @@ END_TEST
 /* A box that claims that its start was what the user has now. */
 START_TEST(conflicts_are_not_for_the_box_to_judge)
 {
-	static const char lie[] =
-		TREE ":100644 100644 " HELLO " " HELLO " M\0a.txt\0" END;
+	static const char lie[] = TREE ":100644 100644 " HELLO " " HELLO " M\0a.txt\0" END;
 
 	sh("echo hello >a.txt");
 	/* The user's own content is what the box says it has: nothing to do. */
@@ -338,10 +340,15 @@ END_TEST
 
 static Suite *suite(void)
 {
-	const TTest *const tests[] = {truncated_list, too_many_changes, endless_list,
-				      right_content, conflicts_are_not_for_the_box_to_judge,
-				      changed_while_asked, directory_becomes_a_link_while_asked,
-				      disk_full, failing_script};
+	const TTest *const tests[] = {truncated_list,
+				      too_many_changes,
+				      endless_list,
+				      right_content,
+				      conflicts_are_not_for_the_box_to_judge,
+				      changed_while_asked,
+				      directory_becomes_a_link_while_asked,
+				      disk_full,
+				      failing_script};
 	Suite *s = suite_create("back-hostile");
 	TCase *tc = tcase_create("box");
 

@@ -24,7 +24,7 @@ static void begin(const char *script)
 }
 
 #define REPO                                                                                  \
-	"git init -q . && printf 'alpha\\n' >a.txt && mkdir src && printf '#!/bin/sh\\n' "     \
+	"git init -q . && printf 'alpha\\n' >a.txt && mkdir src && printf '#!/bin/sh\\n' "    \
 	">src/run && chmod 755 src/run && ln -s src/run link && printf '*.o\\n' >.gitignore " \
 	"&& git add . && git commit -q -m one"
 
@@ -116,7 +116,6 @@ START_TEST(every_kind)
 	same_trees();
 }
 END_TEST
-
 
 /* A second time brings nothing, and the box goes on from there. */
 START_TEST(again_and_again)
@@ -428,15 +427,40 @@ END_TEST
 /* B040, B042 */
 START_TEST(paths_that_a_box_may_say)
 {
-	static const char *const refused[] = {
-		"", "/etc/passwd", "..", "../x", "a/../../x", "a/..", ".", "a/./b", "a//b", "a/",
-		".git", ".git/config", ".GIT/hooks/x", "a/.git/x", ".gIt", ".git.", ".git ",
-		".git. . ", "git~1", "GIT~1/x", ".git:x", ".git::$INDEX_ALLOCATION/config",
-		"x/.git\xe2\x80\x8c/y", "\xef\xbb\xbf.git", ".g\xe2\x80\x8dit", ".git\xe2\x81\xaf",
-		".git\\config", "a\\.git\\hooks", "a\\..\\x", "..\\x"};
-	static const char *const fine[] = {".gitignore", ".github/x", "a/.gitattributes", "git",
-					   "a.git", "..a", "...", "-rf", "git~10", ".gitx", "a\\b",
-					   "x.git/y", "\xff", "a\nb", ".git\xe2\x80\x90"};
+	static const char *const refused[] = {"",
+					      "/etc/passwd",
+					      "..",
+					      "../x",
+					      "a/../../x",
+					      "a/..",
+					      ".",
+					      "a/./b",
+					      "a//b",
+					      "a/",
+					      ".git",
+					      ".git/config",
+					      ".GIT/hooks/x",
+					      "a/.git/x",
+					      ".gIt",
+					      ".git.",
+					      ".git ",
+					      ".git. . ",
+					      "git~1",
+					      "GIT~1/x",
+					      ".git:x",
+					      ".git::$INDEX_ALLOCATION/config",
+					      "x/.git\xe2\x80\x8c/y",
+					      "\xef\xbb\xbf.git",
+					      ".g\xe2\x80\x8dit",
+					      ".git\xe2\x81\xaf",
+					      ".git\\config",
+					      "a\\.git\\hooks",
+					      "a\\..\\x",
+					      "..\\x"};
+	static const char *const fine[] = {
+		".gitignore", ".github/x", "a/.gitattributes", "git",	"a.git", "..a",
+		"...",	      "-rf",	   "git~10",	       ".gitx", "a\\b",	 "x.git/y",
+		"\xff",	      "a\nb",	   ".git\xe2\x80\x90"};
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(refused); i++)
 		ck_assert_msg(abx_back_path_problem(refused[i]) != NULL, "%s", refused[i]);
@@ -447,15 +471,31 @@ END_TEST
 
 static Suite *suite(void)
 {
-	const TTest *const tests[] = {
-		nothing_changed, modes_that_git_does_not_look_at, every_kind,
-		again_and_again, odd_names, modes_here_stay,
-		no_setuid_comes_back, kinds_change, empty_directories_go, dirty_state_is_the_base,
-		tracked_though_ignored, plain_directory, git_is_gone_from_the_box,
-		attributes_of_the_box_do_not_convert, same_size_and_time, changed_on_both_sides,
-		touched_is_no_conflict, links_and_files_in_the_way, links_that_leave,
-		repositories_in_the_box, no_record_in_the_box, damaged_manifest, two_at_once,
-		diff_text, paths_that_a_box_may_say};
+	const TTest *const tests[] = {nothing_changed,
+				      modes_that_git_does_not_look_at,
+				      every_kind,
+				      again_and_again,
+				      odd_names,
+				      modes_here_stay,
+				      no_setuid_comes_back,
+				      kinds_change,
+				      empty_directories_go,
+				      dirty_state_is_the_base,
+				      tracked_though_ignored,
+				      plain_directory,
+				      git_is_gone_from_the_box,
+				      attributes_of_the_box_do_not_convert,
+				      same_size_and_time,
+				      changed_on_both_sides,
+				      touched_is_no_conflict,
+				      links_and_files_in_the_way,
+				      links_that_leave,
+				      repositories_in_the_box,
+				      no_record_in_the_box,
+				      damaged_manifest,
+				      two_at_once,
+				      diff_text,
+				      paths_that_a_box_may_say};
 	Suite *s = suite_create("back");
 
 	seed_add_tests(s, "changes", tests, ABX_N_ELEMENTS(tests), finish);

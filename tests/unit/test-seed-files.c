@@ -15,7 +15,8 @@ static void make_index(const char *version)
 	abx_autofree char *script = abx_xasprintf(
 		"git init -q . && for i in 1 2 3; do mkdir -p d$i/e && echo $i >d$i/e/f$i; "
 		"echo x >top$i; done && git add . && echo n >later && git add -N later && "
-		"git update-index --index-version %s --assume-unchanged top1", version);
+		"git update-index --index-version %s --assume-unchanged top1",
+		version);
 
 	sh(script);
 }
@@ -91,10 +92,16 @@ START_TEST(status_output)
 	static const struct {
 		const char *text;
 		size_t len;
-	} bad[] = {{"1 .M", 5}, {"2 R. x", 7}, {"?", 2}, {"? ", 3}, {"? a", 3}, {"x", 2},
-		   {"1 .M N... 1 1 1 a b ", 21}, {"", 1}};
-	struct abx_buf b = {(char *)(uintptr_t)good, sizeof(good) - 1, sizeof(good),
-			    sizeof(good), false};
+	} bad[] = {{"1 .M", 5},
+		   {"2 R. x", 7},
+		   {"?", 2},
+		   {"? ", 3},
+		   {"? a", 3},
+		   {"x", 2},
+		   {"1 .M N... 1 1 1 a b ", 21},
+		   {"", 1}};
+	struct abx_buf b = {(char *)(uintptr_t)good, sizeof(good) - 1, sizeof(good), sizeof(good),
+			    false};
 	struct abx_status s = {0};
 
 	unit_ok(abx_status_parse(&b, &s, &unit_err));
@@ -119,8 +126,8 @@ START_TEST(settings)
 		"user.name\nGlobal\0user.name\nLocal \"x\\\0user.email\na@b\0core.filemode\nno\0"
 		"core.ignorecase\0core.bare\nfalse\0core.symlinks\n0\0core.autocrlf\nInput\0"
 		"core.excludesfile\n~/ig\0core.attributesfile\nrel\0remote.a.b.promisor\nyes\0";
-	struct abx_buf b = {(char *)(uintptr_t)list, sizeof(list) - 1, sizeof(list),
-			    sizeof(list), false};
+	struct abx_buf b = {(char *)(uintptr_t)list, sizeof(list) - 1, sizeof(list), sizeof(list),
+			    false};
 	abx_auto(abx_buf) struct abx_buf text = ABX_BUF_INIT(65536);
 	struct abx_git_config c;
 
@@ -146,9 +153,10 @@ END_TEST
 START_TEST(branch_names)
 {
 	static const char *const good[] = {"a", "agentbox/one", "a.b", "a-b", "\xc3\xbc", "a@b"};
-	static const char *const bad[] = {"", "/a", "a/", "a//b", ".a", "a/.b", "a.", "a..b",
-					  "a b", "a~", "a^", "a:b", "a?", "a*", "a[", "a\\b",
-					  "a.lock", "a.lock/b", "@", "a@{b", "-a", "a\n", "a\x7f"};
+	static const char *const bad[] = {"",	"/a",	"a/",  "a//b", ".a",	 "a/.b",
+					  "a.", "a..b", "a b", "a~",   "a^",	 "a:b",
+					  "a?", "a*",	"a[",  "a\\b", "a.lock", "a.lock/b",
+					  "@",	"a@{b", "-a",  "a\n",  "a\x7f"};
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(good); i++)
 		ck_assert_msg(abx_is_branch_name(good[i]), "%s", good[i]);
@@ -162,8 +170,11 @@ static const char oid[] = "ce013625030ba8dba906f756967f9e9ca394464a";
 
 START_TEST(manifest)
 {
-	struct stat st = {.st_mode = S_IFREG | 0640, .st_size = 5, .st_ino = 7,
-			  .st_mtim = {-5, 999999999}, .st_ctim = {1700000000, 1}};
+	struct stat st = {.st_mode = S_IFREG | 0640,
+			  .st_size = 5,
+			  .st_ino = 7,
+			  .st_mtim = {-5, 999999999},
+			  .st_ctim = {1700000000, 1}};
 	struct abx_manifest m = {0}, back = {0};
 	struct stat file;
 
@@ -219,9 +230,12 @@ START_TEST(last_lines)
 {
 	static const struct {
 		const char *text, *line;
-	} cases[] = {{"", "no reason given"}, {"\n\n", "no reason given"},
-		     {"fatal: x\n", "x"}, {"warning: w\nerror: e\n\n", "e"},
-		     {"fatal: a\nhint: b", "hint: b"}, {"x\x1b[2Jy\r\n", "x\\x1b[2Jy"}};
+	} cases[] = {{"", "no reason given"},
+		     {"\n\n", "no reason given"},
+		     {"fatal: x\n", "x"},
+		     {"warning: w\nerror: e\n\n", "e"},
+		     {"fatal: a\nhint: b", "hint: b"},
+		     {"x\x1b[2Jy\r\n", "x\\x1b[2Jy"}};
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(cases); i++) {
 		char line[64];
@@ -234,8 +248,8 @@ END_TEST
 
 static Suite *suite(void)
 {
-	const TTest *const tests[] = {status_output, settings, branch_names, manifest,
-				      damaged_manifest, last_lines};
+	const TTest *const tests[] = {status_output, settings,	       branch_names,
+				      manifest,	     damaged_manifest, last_lines};
 	Suite *s = suite_create("git-files");
 	TCase *tc = tcase_create("index");
 

@@ -16,40 +16,47 @@ static const struct refused {
 	{"git init -q --bare .", ABX_ENOTSUP, "bare"},
 	{REPO "git config core.bare true", ABX_ENOTSUP, "bare"},
 	{"git init -q ../real && cd ../real && " COMMIT " && git worktree add -q ../wt && "
-	 "rmdir ../host && mv ../wt ../host", ABX_ENOTSUP, ".git is a file"},
+	 "rmdir ../host && mv ../wt ../host",
+	 ABX_ENOTSUP, ".git is a file"},
 	{REPO "mv .git ../moved && ln -s ../moved .git", ABX_ENOTSUP, "symbolic link"},
 	{REPO "mv .git ../moved && git config -f ../moved/config core.worktree ../../host && "
-	      "mv ../moved .git", ABX_ENOTSUP, "core.worktree"},
+	      "mv ../moved .git",
+	 ABX_ENOTSUP, "core.worktree"},
 	{"mkdir .git && echo x >x", ABX_ENOTSUP, "not a git repository"},
 	{"git init -q ../o && (cd ../o && " COMMIT " && git commit -q --allow-empty -m two) && "
-	 "git clone -q --depth 1 \"file://$PWD/../o\" .", ABX_ENOTSUP, "shallow"},
+	 "git clone -q --depth 1 \"file://$PWD/../o\" .",
+	 ABX_ENOTSUP, "shallow"},
 	{"git init -q ../o && (cd ../o && " COMMIT " && git config uploadpack.allowFilter true) && "
-	 "git clone -q --filter=blob:none \"file://$PWD/../o\" .", ABX_ENOTSUP, "partial clone"},
+	 "git clone -q --filter=blob:none \"file://$PWD/../o\" .",
+	 ABX_ENOTSUP, "partial clone"},
 	{REPO "git config remote.origin.promisor true", ABX_ENOTSUP, "partial clone"},
 	{REPO "mkdir d && echo d >d/d && git add . && git commit -q -m d && "
-	      "git sparse-checkout set --no-cone '/*' '!d' 2>/dev/null", ABX_ENOTSUP,
-	 "'d/d' is tracked but not checked out"},
+	      "git sparse-checkout set --no-cone '/*' '!d' 2>/dev/null",
+	 ABX_ENOTSUP, "'d/d' is tracked but not checked out"},
 	{REPO "git sparse-checkout set --no-cone '/*' 2>/dev/null", ABX_ENOTSUP, "sparse checkout"},
 	{REPO "git update-index --skip-worktree a.txt", ABX_ENOTSUP, "not checked out"},
 	{"git init -q ../sub && (cd ../sub && " COMMIT ") && " REPO
-	 "git submodule --quiet add ../sub sub && git commit -q -m sub", ABX_ENOTSUP,
-	 "submodule, 'sub'"},
+	 "git submodule --quiet add ../sub sub && git commit -q -m sub",
+	 ABX_ENOTSUP, "submodule, 'sub'"},
 	{REPO "git checkout -q -b other && echo b >a.txt && git commit -q -am b && "
 	      "git checkout -q main && echo c >a.txt && git commit -q -am c && "
-	      "! git merge -q other >/dev/null", ABX_ENOTSUP, "merge"},
+	      "! git merge -q other >/dev/null",
+	 ABX_ENOTSUP, "merge"},
 	{REPO "git checkout -q -b other && echo b >b && git add b && git commit -q -m b && "
 	      "git checkout -q main && git merge -q --no-ff --no-commit other >/dev/null",
 	 ABX_ENOTSUP, "a merge is under way"},
 	{REPO "echo b >a.txt && git stash -q && echo c >a.txt && git commit -q -am c && "
-	      "! git stash pop >/dev/null 2>&1", ABX_ENOTSUP, "merge conflict"},
+	      "! git stash pop >/dev/null 2>&1",
+	 ABX_ENOTSUP, "merge conflict"},
 	{REPO "git checkout -q -b other && echo b >a.txt && git commit -q -am b && "
 	      "git checkout -q main && echo c >a.txt && git commit -q -am c && "
-	      "! git rebase -q other >/dev/null 2>&1", ABX_ENOTSUP, "rebase"},
+	      "! git rebase -q other >/dev/null 2>&1",
+	 ABX_ENOTSUP, "rebase"},
 	{REPO "git checkout -q -b other && echo b >a.txt && git commit -q -am b && "
 	      "git checkout -q main && echo c >a.txt && git commit -q -am c && "
-	      "! git cherry-pick other >/dev/null 2>&1", ABX_ENOTSUP, "cherry-pick"},
-	{REPO "echo b >a.txt && git commit -q -am b && git revert -n HEAD", ABX_ENOTSUP,
-	 "revert"},
+	      "! git cherry-pick other >/dev/null 2>&1",
+	 ABX_ENOTSUP, "cherry-pick"},
+	{REPO "echo b >a.txt && git commit -q -am b && git revert -n HEAD", ABX_ENOTSUP, "revert"},
 	{REPO "git commit -q --allow-empty -m b && git bisect start >/dev/null", ABX_ENOTSUP,
 	 "bisection"},
 	{"git init -q --object-format=sha256 . && " COMMIT, ABX_ENOTSUP, "sha256"},
@@ -57,7 +64,8 @@ static const struct refused {
 	{REPO "git commit -q --allow-empty -m b && git replace HEAD HEAD~1", ABX_ENOTSUP,
 	 "git replace"},
 	{REPO "git commit -q --allow-empty -m b && git replace HEAD HEAD~1 && git pack-refs --all "
-	      "--prune", ABX_ENOTSUP, "git replace"},
+	      "--prune",
+	 ABX_ENOTSUP, "git replace"},
 	{REPO "git rev-parse HEAD >.git/info/grafts", ABX_ENOTSUP, "grafted"},
 	{REPO "git update-index --split-index", ABX_ENOTSUP, "index is split"},
 	{REPO "git config core.symlinks false", ABX_ENOTSUP, "core.symlinks"},
@@ -71,25 +79,29 @@ static const struct refused {
 	{"mkdir -p a/b && echo 'gitdir: /nowhere' >a/b/.git", ABX_ENOTSUP, "'a/b' is a repository"},
 	{REPO "rm a.txt && mkfifo a.txt", ABX_ENOTSUP, "'a.txt' is a socket, FIFO"},
 	{REPO "echo '*.bin filter=lfs diff=lfs merge=lfs -text' >.gitattributes && echo b >b.bin "
-	      "&& git add . && git commit -q -m lfs", ABX_ENOTSUP, "'b.bin' is kept by Git LFS"},
+	      "&& git add . && git commit -q -m lfs",
+	 ABX_ENOTSUP, "'b.bin' is kept by Git LFS"},
 	{REPO "git config filter.up.clean 'tr a-z A-Z' && echo '*.up filter=up' >.gitattributes && "
-	      "echo b >b.up && git add . && git commit -q -m up", ABX_ENOTSUP, "filter=up"},
+	      "echo b >b.up && git add . && git commit -q -m up",
+	 ABX_ENOTSUP, "filter=up"},
 	{REPO "echo 'a.txt filter=x' >.git/info/attributes", ABX_ENOTSUP, "filter=x"},
 	{REPO "mkdir -p ~/.config/git && echo 'a.txt filter=x' >~/.config/git/attributes",
 	 ABX_ENOTSUP, "filter=x"},
 	{REPO "echo 'a.txt filter=x' >../attr && git config core.attributesFile \"$PWD/../attr\"",
 	 ABX_ENOTSUP, "filter=x"},
 	{REPO "echo 'a.txt filter=x' >.gitattributes", ABX_ENOTSUP, "filter=x"},
-	{REPO "echo 'a.txt ident' >.gitattributes && git add . && git commit -q -m i",
-	 ABX_ENOTSUP, "ident"},
+	{REPO "echo 'a.txt ident' >.gitattributes && git add . && git commit -q -m i", ABX_ENOTSUP,
+	 "ident"},
 	{REPO "echo '*.u working-tree-encoding=UTF-16LE' >.gitattributes && "
-	      "printf 'a\\0' >x.u && git add . && git commit -q -m u", ABX_ENOTSUP,
-	 "working-tree-encoding"},
+	      "printf 'a\\0' >x.u && git add . && git commit -q -m u",
+	 ABX_ENOTSUP, "working-tree-encoding"},
 	{REPO "printf 'a\\r\\nb\\r\\n' >crlf && echo 'crlf text' >.gitattributes && git add . "
 	      "2>/dev/null && git commit -q -m crlf && touch -d '2020-01-01' crlf && "
-	      "git status >/dev/null", ABX_ENOTSUP, "line ends of 'crlf'"},
+	      "git status >/dev/null",
+	 ABX_ENOTSUP, "line ends of 'crlf'"},
 	{REPO "git config core.autocrlf true && printf 'a\\r\\nb\\r\\n' >crlf && git add . "
-	      "2>/dev/null && git commit -q -m crlf", ABX_ENOTSUP, "line ends of 'crlf'"},
+	      "2>/dev/null && git commit -q -m crlf",
+	 ABX_ENOTSUP, "line ends of 'crlf'"},
 	{REPO "echo ref: refs/elsewhere/x >.git/HEAD && git update-ref HEAD $(git rev-parse main)",
 	 ABX_ENOTSUP, "HEAD"},
 	{REPO "printf garbage >.git/index", ABX_EIO, "git status"},
@@ -219,7 +231,8 @@ static void is_refused(const char *prepare, const char *hidden, const char *text
 
 	if (geteuid() == 0) {
 		script = abx_xasprintf("%s && chown -R %d .. && chmod 755 .. && chown 0 %s && "
-				       "chmod 700 %s", prepare, AS_NOBODY, hidden, hidden);
+				       "chmod 700 %s",
+				       prepare, AS_NOBODY, hidden, hidden);
 		ck_assert_int_eq(as_nobody(script), 0);
 		result = unit_read("spool/result");
 		unit_has(result, text);
@@ -275,10 +288,16 @@ END_TEST
 
 static Suite *suite(void)
 {
-	const TTest *const others[] = {part_of_a_repository, missing, filters_do_not_run,
-				       hooks_do_not_run, git_is_missing, unreadable_files,
-				       unreadable_directory, unreadable_directory_in_a_repository,
-				       unreadable_untracked_file, repository_of_another_user};
+	const TTest *const others[] = {part_of_a_repository,
+				       missing,
+				       filters_do_not_run,
+				       hooks_do_not_run,
+				       git_is_missing,
+				       unreadable_files,
+				       unreadable_directory,
+				       unreadable_directory_in_a_repository,
+				       unreadable_untracked_file,
+				       repository_of_another_user};
 	Suite *s = suite_create("seed-refused");
 	TCase *tc = tcase_create("states");
 

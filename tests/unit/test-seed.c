@@ -4,10 +4,10 @@
 
 #include "core/seed/manifest.h"
 
-#define REPO                                                                                  \
-	"git init -q . && printf 'alpha\\n' >a.txt && mkdir src && printf '#!/bin/sh\\n' "     \
-	">src/run && chmod 755 src/run && ln -s src/run link && ln -s /nowhere dangling && "  \
-	"git add . && git commit -q -m one && printf 'beta\\n' >b.txt && git add . && "       \
+#define REPO                                                                                 \
+	"git init -q . && printf 'alpha\\n' >a.txt && mkdir src && printf '#!/bin/sh\\n' "   \
+	">src/run && chmod 755 src/run && ln -s src/run link && ln -s /nowhere dangling && " \
+	"git add . && git commit -q -m one && printf 'beta\\n' >b.txt && git add . && "      \
 	"git commit -q -m two && "
 #define NOT_GIT "-path ./.git -prune -o -mindepth 1"
 
@@ -78,7 +78,6 @@ START_TEST(clean_repository)
 	ck_assert_str_eq(name, "Ada \"the\" Example\nada@example.org\n");
 }
 END_TEST
-
 
 /* Staged, unstaged, both; deleted either way; added, renamed; modes; untracked and ignored. */
 START_TEST(dirty_repository)
@@ -211,7 +210,8 @@ START_TEST(odd_names)
 		"names | xargs -0 -n 1 sh -c 'printf %s \"$1\" >\"./$1\"' sh; ";
 	abx_autofree char *script = abx_xasprintf(
 		"%s%s git add . && git commit -q -m odd && mkdir -p 'di r/\xfe' && cd 'di r/\xfe' "
-		"&& %s true", REPO "true; ", make, make);
+		"&& %s true",
+		REPO "true; ", make, make);
 
 	seed_repo(script);
 	same_work_tree(NOT_GIT);
@@ -304,7 +304,8 @@ START_TEST(racy_change)
 	sh(REPO "printf 'alphA\\n' >a.txt; touch -r .git/index a.txt");
 	seed_all(&got);
 	script = abx_xasprintf("git --git-dir=$HOME/.agentbox/seed.git cat-file -p %s:a.txt; "
-			       "git status --porcelain", got.seed_tree);
+			       "git status --porcelain",
+			       got.seed_tree);
 	text = in_box_out(script);
 	ck_assert_str_eq(text, "alphA\n M a.txt\n");
 	abx_seed_result_release(&got);
@@ -414,9 +415,10 @@ END_TEST
 /* A directory of programs without git; sh and the rest come by absolute links. */
 static void box_without_git(void)
 {
-	abx_autofree char *script = abx_xasprintf(
-		"mkdir '%s' && for p in sh rm mkdir cat cp ln mv tar cmp; do "
-		"ln -s \"$(command -v $p)\" '%s'/$p; done", unit_path("bin"), unit_path("bin"));
+	abx_autofree char *script =
+		abx_xasprintf("mkdir '%s' && for p in sh rm mkdir cat cp ln mv tar cmp; do "
+			      "ln -s \"$(command -v $p)\" '%s'/$p; done",
+			      unit_path("bin"), unit_path("bin"));
 
 	sh(script);
 	seed_faults.path = abx_xstrdup(unit_path("bin"));
@@ -544,10 +546,12 @@ END_TEST
 
 START_TEST(answer_that_makes_no_sense)
 {
-	static const char *const answers[] = {
-		"", "tree \n", "tree 0123456789012345678901234567890123456789",
-		"tree 01234567890123456789012345678901234567891\n",
-		"tree 012345678901234567890123456789012345678Z\n", "x"};
+	static const char *const answers[] = {"",
+					      "tree \n",
+					      "tree 0123456789012345678901234567890123456789",
+					      "tree 01234567890123456789012345678901234567891\n",
+					      "tree 012345678901234567890123456789012345678Z\n",
+					      "x"};
 	struct abx_seed *seed = inspected(REPO "true");
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(answers); i++) {
@@ -627,21 +631,43 @@ END_TEST
 
 static Suite *suite(void)
 {
-	const TTest *const carried[] = {
-		clean_repository, dirty_repository, index_flags, assumed_file_is_in_the_seed,
-		index_version_4, index_extensions, no_index, detached_head,
-		detached_on_a_commit_that_nothing_names, ahead_of_its_remote,
-		branch_names_that_collide, branch_of_the_same_name, deep_branch_name, odd_names,
-		longest_path, modes, setuid_does_not_travel, borrowed_objects, relative_alternates,
-		ignore_rules_of_the_user, excludes_file_setting, racy_change, harmless_attributes,
-		autocrlf_without_effect, file_mode_off, hooks_and_settings_stay_here,
-		only_what_head_needs_travels, environment_does_not_mislead, plain_directory,
-		empty_directory, plain_directory_without_git_in_the_box,
-		skipped_files_are_counted, many_at_once};
+	const TTest *const carried[] = {clean_repository,
+					dirty_repository,
+					index_flags,
+					assumed_file_is_in_the_seed,
+					index_version_4,
+					index_extensions,
+					no_index,
+					detached_head,
+					detached_on_a_commit_that_nothing_names,
+					ahead_of_its_remote,
+					branch_names_that_collide,
+					branch_of_the_same_name,
+					deep_branch_name,
+					odd_names,
+					longest_path,
+					modes,
+					setuid_does_not_travel,
+					borrowed_objects,
+					relative_alternates,
+					ignore_rules_of_the_user,
+					excludes_file_setting,
+					racy_change,
+					harmless_attributes,
+					autocrlf_without_effect,
+					file_mode_off,
+					hooks_and_settings_stay_here,
+					only_what_head_needs_travels,
+					environment_does_not_mislead,
+					plain_directory,
+					empty_directory,
+					plain_directory_without_git_in_the_box,
+					skipped_files_are_counted,
+					many_at_once};
 	const TTest *const failing[] = {
-		no_git_in_the_box, changed_before_it_is_sent, gone_before_it_is_sent,
+		no_git_in_the_box,	  changed_before_it_is_sent,	    gone_before_it_is_sent,
 		provider_that_breaks_off, provider_that_lies_about_success, box_that_differs,
-		exec_that_fails, answer_that_makes_no_sense, given_up_by_progress};
+		exec_that_fails,	  answer_that_makes_no_sense,	    given_up_by_progress};
 	Suite *s = suite_create("seed");
 
 	seed_add_tests(s, "carried", carried, ABX_N_ELEMENTS(carried), unit_dir_teardown);
