@@ -17,8 +17,8 @@
 	"shadow=$HOME/.agentbox/seed.git\n"                                                       \
 	"cd \"$dir\" || fail \"cannot enter $dir in the box\"\n"                                  \
 	"sgit() {\n"                                                                              \
-	"	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \\\n"                                 \
-	"	git --git-dir=\"$shadow\" --work-tree=\"$dir\" \"$@\"\n"                                \
+	"\tGIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \\\n"                                \
+	"\tgit --git-dir=\"$shadow\" --work-tree=\"$dir\" \"$@\"\n"                               \
 	"}\n"
 
 #define NEEDS_RECORD                                  \
@@ -36,7 +36,7 @@
 	"[ ! -f \"$shadow/plain\" ] || force=-f\n"                                              \
 	"partial=\n"                                                                            \
 	"GIT_INDEX_FILE=$tmp sgit add -A $force --ignore-errors >/dev/null 2>\"$tmp.err\" ||\n" \
-	"	partial=1\n"                                                                          \
+	"\tpartial=1\n"                                                                         \
 	"tree=$(GIT_INDEX_FILE=$tmp sgit write-tree) || { cat \"$tmp.err\" >&2; exit 90; }\n"   \
 	"[ -z \"$partial\" ] || cat \"$tmp.err\" >&2\n"                                         \
 	"[ -n \"$partial\" ] || mv -f \"$tmp\" \"$shadow/index\"\n"
@@ -44,55 +44,55 @@
 const char abx_script_seed[] = PRELUDE
 	"kind=$2 base=$3 state=$4\n"
 	"if ! command -v git >/dev/null 2>&1; then\n"
-	"	[ \"$kind\" = git ] || exit 0\n"
-	"	exit 91\n"
+	"\t[ \"$kind\" = git ] || exit 0\n"
+	"\texit 91\n"
 	"fi\n"
 	"[ ! -e \"$shadow\" ] || rm -rf \"$shadow\"\n"
 	"mkdir -p \"$shadow/objects/pack\" \"$shadow/refs/heads\" \"$shadow/info\" ||\n"
-	"	fail \"cannot make $shadow in the box\"\n"
+	"\tfail \"cannot make $shadow in the box\"\n"
 	"connected=\n"
 	"if [ \"$kind\" = git ]; then\n"
 	/* Beside what follows; it only reads. */
-	"	git rev-list --objects --quiet \"$base\" </dev/null >/dev/null &\n"
-	"	connected=$!\n"
+	"\tgit rev-list --objects --quiet \"$base\" </dev/null >/dev/null &\n"
+	"\tconnected=$!\n"
 	/* The times were kept, but neither the inodes nor the change times. */
-	"	git -c core.checkStat=minimal -c core.fsmonitor=false \\\n"
-	"		-c core.excludesFile=/dev/null -c status.showStash=false \\\n"
-	"		status --porcelain=v2 -z --branch --untracked-files=all --no-renames \\\n"
-	"		--no-ahead-behind --ignore-submodules=none \\\n"
-	"		</dev/null >\"$shadow/status\" || exit 90\n"
-	"	if command -v cmp >/dev/null 2>&1; then\n"
-	"		cmp -s \"$shadow/status\" - || exit 92\n"
-	"	else\n"
-	"		[ \"$(git hash-object --stdin)\" = \\\n"
-	"			\"$(git hash-object --stdin <\"$shadow/status\")\" ] || exit 92\n"
-	"	fi\n"
-	"	ln .git/objects/pack/pack-* \"$shadow/objects/pack/\" 2>/dev/null ||\n"
-	"		cp -f .git/objects/pack/pack-* \"$shadow/objects/pack/\" ||\n"
-	"		fail 'cp failed'\n"
+	"\tgit -c core.checkStat=minimal -c core.fsmonitor=false \\\n"
+	"\t	-c core.excludesFile=/dev/null -c status.showStash=false \\\n"
+	"\t	status --porcelain=v2 -z --branch --untracked-files=all --no-renames \\\n"
+	"\t	--no-ahead-behind --ignore-submodules=none \\\n"
+	"\t	</dev/null >\"$shadow/status\" || exit 90\n"
+	"\tif command -v cmp >/dev/null 2>&1; then\n"
+	"\t	cmp -s \"$shadow/status\" - || exit 92\n"
+	"\telse\n"
+	"\t	[ \"$(git hash-object --stdin)\" = \\\n"
+	"\t		\"$(git hash-object --stdin <\"$shadow/status\")\" ] || exit 92\n"
+	"\tfi\n"
+	"\tln .git/objects/pack/pack-* \"$shadow/objects/pack/\" 2>/dev/null ||\n"
+	"\t	cp -f .git/objects/pack/pack-* \"$shadow/objects/pack/\" ||\n"
+	"\t	fail 'cp failed'\n"
 	/* The index with its time, by which git knows the entries that it must look at again. */
-	"	index=.git/index\n"
-	"	[ -f $index ] || index=\n"
-	"	cp -p .git/info/exclude $index \"$shadow/\" || fail 'cp failed'\n"
+	"\tindex=.git/index\n"
+	"\t[ -f $index ] || index=\n"
+	"\tcp -p .git/info/exclude $index \"$shadow/\" || fail 'cp failed'\n"
 	"else\n"
-	"	: >\"$shadow/plain\"\n"
-	"	: >\"$shadow/exclude\"\n"
+	"\t: >\"$shadow/plain\"\n"
+	"\t: >\"$shadow/exclude\"\n"
 	"fi\n"
 	"printf 'ref: refs/heads/seed\\n' >\"$shadow/HEAD\"\n"
 	"printf '%s\\n' '* -text -filter -ident -working-tree-encoding' \\\n"
-	"	>\"$shadow/info/attributes\"\n"
+	"\t>\"$shadow/info/attributes\"\n"
 	"printf '%s\\n' '[core]' 'repositoryformatversion = 0' 'bare = false' 'fsync = none' \\\n"
-	"	'autocrlf = false' \"excludesFile = \\\"$shadow/exclude\\\"\" \\\n"
-	"	'attributesFile = /dev/null' \\\n"
-	"	'hooksPath = /dev/null' 'fsmonitor = false' 'untrackedCache = false' \\\n"
-	"	'quotePath = true' 'compression = 0' '[gc]' 'auto = 0' '[advice]' \\\n"
-	"	'addEmbeddedRepo = false' >\"$shadow/config\"\n"
+	"\t'autocrlf = false' \"excludesFile = \\\"$shadow/exclude\\\"\" \\\n"
+	"\t'attributesFile = /dev/null' \\\n"
+	"\t'hooksPath = /dev/null' 'fsmonitor = false' 'untrackedCache = false' \\\n"
+	"\t'quotePath = true' 'compression = 0' '[gc]' 'auto = 0' '[advice]' \\\n"
+	"\t'addEmbeddedRepo = false' >\"$shadow/config\"\n"
 	"[ \"$state\" != assumed ] || sgit ls-files -z |\n"
-	"	sgit update-index -z --no-assume-unchanged --stdin || exit 90\n"
+	"\tsgit update-index -z --no-assume-unchanged --stdin || exit 90\n"
 	"force=\n"
 	"[ \"$kind\" = git ] || force=-f\n"
 	"[ \"$state\" = clean ] ||\n"
-	"	sgit -c core.checkStat=minimal add -A $force </dev/null >/dev/null || exit 90\n"
+	"\tsgit -c core.checkStat=minimal add -A $force </dev/null >/dev/null || exit 90\n"
 	"tree=$(sgit write-tree) || exit 90\n"
 	"[ -z \"$connected\" ] || wait \"$connected\" || exit 90\n"
 	"printf 'tree %s\\n' \"$tree\"\n";
@@ -107,7 +107,7 @@ const char abx_script_diff[] = PRELUDE NEEDS_RECORD CURRENT_TREE
 	"stat=\n"
 	"[ \"$3\" != stat ] || stat=--stat\n"
 	"sgit diff --no-ext-diff --no-textconv --color=\"$4\" $stat \"$2\" \"$tree\" ||\n"
-	"	exit 90\n";
+	"\texit 90\n";
 
 const char abx_script_contents[] =
 	PRELUDE NEEDS_RECORD "sgit cat-file --batch --buffer || exit 90\n";

@@ -499,14 +499,14 @@ struct abx_cloud_backend {
 	int32_t (*image_delete)(ABX_OP, const char *ref);
 
 	int32_t (*provision)(ABX_OP, const struct abx_provision *); /* R */
-	int32_t (*get)(ABX_OP, ABX_SB);			      /* never wakes a paused one			    R */
-	int32_t (*list)(ABX_OP, const struct abx_list_req *); /* adoption, prune	    R */
+	int32_t (*get)(ABX_OP, ABX_SB);			      /* R; never wakes a paused one */
+	int32_t (*list)(ABX_OP, const struct abx_list_req *); /* R; adoption, prune */
 	int32_t (*start)(ABX_OP, ABX_SB, const struct abx_start_req *); /* R */
 	int32_t (*stop)(ABX_OP, ABX_SB, const struct abx_stop_req *);	/* R */
 	int32_t (*pause)(ABX_OP, ABX_SB, const struct abx_stop_req *);
 	int32_t (*resume)(ABX_OP, ABX_SB, const struct abx_start_req *);
-	int32_t (*destroy)(ABX_OP, ABX_SB, const struct abx_stop_req *);	 /* a missing one is
-										    success   R */
+	int32_t (*destroy)(ABX_OP, ABX_SB,
+			   const struct abx_stop_req *); /* R; a missing one is success */
 	int32_t (*renew)(ABX_OP, ABX_SB, int64_t target_ms, int64_t current_ms); /* emits what
 									was granted */
 	int32_t (*watch)(ABX_OP, const struct abx_list_req *); /* emit_sandbox on change until

@@ -67,8 +67,8 @@ no 'a repository whose agentbox.yaml is broken' create -n no
 rm agentbox.yaml
 no 'none of these made a box' ab status no
 is "$(ab list -g --json)" '[]' 'no record is left'
-is "$(ls "$AGENTBOX_HOME/tmp" "$AGENTBOX_HOME/boxes" "$AGENTBOX_HOME/locks" 2>/dev/null |
-	grep -v ':$' | grep .)" '' 'no file is left'
+is "$(find "$AGENTBOX_HOME/tmp" "$AGENTBOX_HOME/boxes" "$AGENTBOX_HOME/locks" -mindepth 1 \
+	2>/dev/null)" '' 'no file is left'
 
 printf 'box: {provider: [\n' >"$AGENTBOX_HOME/config.yaml"
 run ab config get box.provider

@@ -27,12 +27,13 @@ for p in $providers; do
 	mkdir "$T/$p.dir"
 	ok "$p: several" ab cp "$box:file" "$box:in.txt" "$T/$p.dir"
 	is "$(ls "$T/$p.dir" | tr '\n' ' ')" 'file in.txt ' "$p: under their own names"
-	one_line_error 1 'not in the box' "$p: a file that is not there" ab cp "$box:none" "$T/x"
+	one_line_error 1 'not in the box' "$p: a file that is not there" \
+		ab cp "$box:none" "$T/x"
 	one_line_error 1 'No such file' "$p: nor here" ab cp "$T/none" "$box:x"
 	one_line_error 2 'one side' "$p: both here" ab cp "$T/script" "$T/x"
 	[ ! -e "$T/x" ] && pass "$p: nothing was made" || fail "$p: nothing was made"
-	ab exec "$box" -- sh -c 'mkdir -p evil/d && cd evil && ln -s /etc abs && ln -s ../../up up &&
-		mkfifo fifo && printf good >good && chmod 6755 good' </dev/null
+	ab exec "$box" -- sh -c 'mkdir -p evil/d && cd evil && ln -s /etc abs &&
+		ln -s ../../up up && mkfifo fifo && printf good >good && chmod 6755 good' </dev/null
 	code 1 "$p: what is hostile is left out" ab cp "$box:evil" "$T/$p.evil"
 	like "$err" 'left out' "$p: it is said"
 	is "$(cat "$T/$p.evil/good")" good "$p: the rest is there"

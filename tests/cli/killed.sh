@@ -82,10 +82,12 @@ for p in $providers; do
 
 	bad=
 	for ms in 1 2 3 4 5 6 8 10 12 15 18 22 26 30 35 40 50 60 80 120; do
-		timeout -s KILL "0.$(printf '%03d' "$ms")" "$BUILD/tests/wrapper" agentbox create \
+		after=0.$(printf '%03d' "$ms")
+		timeout -s KILL "$after" "$BUILD/tests/wrapper" agentbox create \
 			--provider "$p" -w "$T/repo" -n victim -y </dev/null >/dev/null 2>&1
 		ab destroy victim -y --force >/dev/null 2>&1
-		ab prune -y >"$T/prune.out" 2>&1 || bad="$bad $ms(prune: $(head -n1 "$T/prune.out"))"
+		ab prune -y >"$T/prune.out" 2>&1 ||
+			bad="$bad $ms(prune: $(head -n1 "$T/prune.out"))"
 		wait_for 5 nothing_left || bad="$bad $ms($(litter | head -n 3 | tr '\n' ' '))"
 	done
 	is "$bad" '' "$p: create killed at 20 moments leaves nothing behind"
