@@ -304,7 +304,7 @@ tidy()
 	cd "$work/gcc" || return 1
 	find "$tree/core" "$tree/sdk" "$tree/providers" -name '*.c' -print0 |
 		xargs -0 -n 4 -P "$jobs" sh -c 'flags=$1; shift
-			exec clang-tidy --quiet "$@" -- -std=gnu17 $flags' - "$flags"
+			clang-tidy --quiet "$@" -- -std=gnu17 $flags 2>/dev/null' - "$flags"
 }
 
 shells()

@@ -29,18 +29,18 @@
 #include "core/util/sha1.h"
 
 /* The functions that are used, each a member of abx_archive_api without its "archive_". */
-#define ABX_ARCHIVE_FUNCTIONS(F)                                                                   \
-	F(entry_clear)                                                                             \
-	F(entry_filetype) F(entry_free) F(entry_hardlink) F(entry_mtime) F(entry_mtime_nsec)       \
-		F(entry_new) F(entry_pathname) F(entry_perm) F(entry_set_filetype) F(              \
-			entry_set_mtime) F(entry_set_pathname) F(entry_set_perm) F(entry_set_size) \
-			F(entry_set_symlink) F(entry_size) F(entry_symlink) F(error_string)        \
-				F(read_data_block) F(read_free) F(read_new) F(read_next_header) F( \
-					read_open_fd) F(read_support_format_tar) F(write_close)    \
-					F(write_data) F(write_free) F(write_header) F(write_new)   \
-						F(write_open) F(write_set_bytes_in_last_block)     \
-							F(write_set_bytes_per_block)               \
-								F(write_set_format_gnutar)
+/* clang-format off */
+#define ABX_ARCHIVE_FUNCTIONS(F) \
+	F(entry_clear) F(entry_filetype) F(entry_free) F(entry_hardlink) \
+	F(entry_mtime) F(entry_mtime_nsec) F(entry_new) F(entry_pathname) \
+	F(entry_perm) F(entry_set_filetype) F(entry_set_mtime) F(entry_set_pathname) \
+	F(entry_set_perm) F(entry_set_size) F(entry_set_symlink) F(entry_size) \
+	F(entry_symlink) F(error_string) F(read_data_block) F(read_free) F(read_new) \
+	F(read_next_header) F(read_open_fd) F(read_support_format_tar) F(write_close) \
+	F(write_data) F(write_free) F(write_header) F(write_new) F(write_open) \
+	F(write_set_bytes_in_last_block) F(write_set_bytes_per_block) \
+	F(write_set_format_gnutar)
+/* clang-format on */
 
 #define ABX_ARCHIVE_MEMBER(name) __typeof__(archive_##name) *name;
 struct abx_archive_api {

@@ -45,7 +45,7 @@ __attribute__((format(printf, 3, 4))) static int32_t fail(struct abx_call *call,
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	return host->fail(call, &f);
 }
@@ -93,7 +93,7 @@ static int32_t emit(struct abx_session *s, struct abx_call *call, const char *id
 	if (!f)
 		return r == ABX_OK ? fail_errno(call, "read the labels") : r;
 	len = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
+	(void)fclose(f);
 	text[len] = '\0';
 	while ((line = strsep(&at, "\n")) && sb.n_labels < MAX_LABELS) {
 		char *value = strchr(line, '=');
@@ -127,7 +127,7 @@ static int write_labels(const char *path, const struct abx_provision *req)
 	if (!f)
 		return -1;
 	for (uint32_t i = 0; i < req->n_labels; i++)
-		fprintf(f, "%s=%s\n", req->labels[i].key, req->labels[i].value);
+		(void)fprintf(f, "%s=%s\n", req->labels[i].key, req->labels[i].value);
 	bad = ferror(f);
 	return fclose(f) != 0 || bad ? -1 : 0;
 }
@@ -145,7 +145,7 @@ static int32_t op_provision(struct abx_session *s, struct abx_call *call,
 
 	if (!req->idempotency_key)
 		return fail(call, ABX_EINVAL, "no idempotency key");
-	snprintf(id, sizeof(id), "ex-%.32s", req->idempotency_key);
+	(void)snprintf(id, sizeof(id), "ex-%.32s", req->idempotency_key);
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		if (path_of(s, id, dirs[i], path) < 0 || mkdir(path, 0700) < 0)
 			return fail_errno(call, "make the sandbox");
