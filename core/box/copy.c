@@ -60,26 +60,44 @@ static bool has_no_name(const char *name)
 	return !*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Is it a directory, something else, or nothing?  'd', 'f' or '-'. */
-static int kind_in_box(struct copier *c, const char *path, char *ret_kind, struct abx_err *err)
+/* Is it a directory, a file, something else, or nothing?  'd', 'f', 'o' or '-'; of a file
+ * also the permission bits, by what `ls -l` says in every box. */
+static int kind_in_box(struct copier *c, const char *path, char *ret_kind, mode_t *ret_mode,
+		       struct abx_err *err)
 {
-	static const char script[] = "if [ -d \"$1\" ]; then exit 10; fi; "
-				     "if [ -e \"$1\" ] || [ -L \"$1\" ]; then exit 11; fi; exit 12";
+	static const char script[] = "[ ! -d \"$1\" ] || exit 10\n"
+				     "if [ -f \"$1\" ]; then LC_ALL=C ls -ldL \"$1\" 2>/dev/null | "
+				     "head -c 10; exit 11; fi\n"
+				     "if [ -e \"$1\" ] || [ -L \"$1\" ]; then exit 12; fi\n"
+				     "exit 13\n";
 	const char *const argv[] = {"/bin/sh", "-c", script, "sh", path, NULL};
-	const struct abx_exec_request req = {.argv = argv,
-					     .cwd = "/",
-					     .fd_in = -1,
-					     .fd_out = -1,
-					     .fd_err = -1,
-					     .timeout_ms = PROBE_TIMEOUT_MS};
-	int code = 0, r = abx_exec_on(c->cloud, &c->opts, &c->sandbox, &req, &code, err);
+	struct abx_exec_request req = {.argv = argv,
+				       .cwd = "/",
+				       .fd_in = -1,
+				       .fd_err = -1,
+				       .timeout_ms = PROBE_TIMEOUT_MS};
+	char text[16] = "";
+	int code = 0, out[2], r;
 
+	/* Ten bytes fit into any pipe. */
+	if (pipe2(out, O_CLOEXEC | O_NONBLOCK) < 0)
+		return abx_err_errno(err, errno, "make a pipe");
+	req.fd_out = out[1];
+	r = abx_exec_on(c->cloud, &c->opts, &c->sandbox, &req, &code, err);
+	if (r == 0 && read(out[0], text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	(void)close(out[0]);
+	(void)close(out[1]);
 	if (r < 0)
 		return r;
-	if (code < 10 || code > 12)
+	if (code < 10 || code > 13)
 		return abx_err_set(err, ABX_EREMOTE,
 				   "the box could not look at '%s' (exit code %d)", path, code);
-	*ret_kind = "df-"[code - 10];
+	*ret_kind = "dfo-"[code - 10];
+	*ret_mode = strlen(text) == 10 ? 0 : 0644;
+	for (int bit = 0; strlen(text) == 10 && bit < 9; bit++)
+		if (strchr("rwxst", text[1 + bit]))
+			*ret_mode |= (mode_t)0400 >> bit;
 	return 0;
 }
 
@@ -127,14 +145,19 @@ static int upload_file(struct copier *c, const char *source, const struct stat *
 		       const char *target, struct abx_err *err)
 {
 	struct abx_transfer req = {ABX_INIT(struct abx_transfer)};
-	abx_autoclose int fd = open(source, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	abx_autoclose int fd = -1;
 
+	/* Reading a FIFO would wait for somebody who writes. */
+	if (!S_ISREG(st->st_mode))
+		return abx_err_set(err, ABX_EINVAL, "'%s' is neither a file nor a directory",
+				   source);
+	fd = open(source, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return abx_err_errno(err, errno, "open '%s'", source);
 	req.flags = ABX_XFER_CREATE_PARENTS;
 	req.fd = fd;
 	req.mode = st->st_mode & 0777;
-	req.size_bytes = S_ISREG(st->st_mode) ? st->st_size : -1;
+	req.size_bytes = st->st_size;
 	req.path = target;
 	return abx_cloud_upload(c->cloud, &c->opts, &c->sandbox, &req, err);
 }
@@ -186,10 +209,14 @@ int abx_copy_in(struct abx_app *app, struct abx_box *box, const struct abx_copy 
 	abx_autofree char *target = box_path(what->target);
 	struct copier c = {0};
 	char kind = '-';
+	mode_t mode;
 	int r = open_copier(app, box, &c, err);
 
 	if (r == 0)
-		r = kind_in_box(&c, target, &kind, err);
+		r = kind_in_box(&c, target, &kind, &mode, err);
+	if (r == 0 && kind == 'o')
+		return abx_err_set(err, ABX_EEXIST,
+				   "'%s' in the box is neither a file nor a directory", target);
 	if (r == 0 && what->n_sources > 1 && kind != 'd')
 		return abx_err_set(err, ABX_EUSAGE, "'%s' is not a directory in the box", target);
 	for (size_t i = 0; i < what->n_sources && r == 0; i++)
@@ -236,24 +263,47 @@ static int download_tree(struct copier *c, const char *source, const char *targe
 				    err);
 }
 
+/* A link is followed, as cp(1) does; a device or FIFO is not for us to replace. */
+static int resolve_target(const char *given, char **ret, struct abx_err *err)
+{
+	struct stat st;
+
+	if (lstat(given, &st) < 0 || !S_ISLNK(st.st_mode)) {
+		*ret = abx_xstrdup(given);
+	} else {
+		*ret = realpath(given, NULL);
+		if (!*ret)
+			return abx_err_errno(err, errno, "follow the link '%s'", given);
+	}
+	if (stat(*ret, &st) == 0 && !S_ISREG(st.st_mode))
+		return abx_err_set(err, ABX_EEXIST, "'%s' is there and is not a regular file",
+				   given);
+	return 0;
+}
+
 /* Beside the target first: it appears as a whole or not at all. */
-static int download_file(struct copier *c, const char *source, const char *target,
+static int download_file(struct copier *c, const char *source, mode_t mode, const char *given,
 			 struct abx_err *err)
 {
 	struct abx_transfer req = {ABX_INIT(struct abx_transfer)};
-	abx_autofree char *tmp = abx_xasprintf("%s.agentbox-XXXXXX", target);
-	abx_autoclose int fd = mkostemp(tmp, O_CLOEXEC);
+	abx_autofree char *target = NULL, *tmp = NULL;
+	abx_autoclose int fd = -1;
 	mode_t mask = umask(0);
 	int r;
 
 	(void)umask(mask);
+	r = resolve_target(given, &target, err);
+	if (r < 0)
+		return r;
+	tmp = abx_xasprintf("%s.agentbox-XXXXXX", target);
+	fd = mkostemp(tmp, O_CLOEXEC);
 	if (fd < 0)
 		return abx_err_errno(err, errno, "make '%s'", target);
 	req.fd = fd;
 	req.size_bytes = -1;
 	req.path = source;
 	r = abx_cloud_download(c->cloud, &c->opts, &c->sandbox, &req, err);
-	if (r == 0 && fchmod(fd, 0666 & ~mask) < 0)
+	if (r == 0 && fchmod(fd, mode & 0777 & ~mask) < 0)
 		r = abx_err_errno(err, errno, "write '%s'", target);
 	if (r == 0 && close(abx_steal_fd(&fd)) < 0)
 		r = abx_err_errno(err, errno, "write '%s'", target);
@@ -269,19 +319,26 @@ static int copy_one_out(struct copier *c, const char *given, const char *target,
 {
 	abx_autofree char *source = box_path(given), *name = last_name(source);
 	abx_autofree char *full = NULL;
-	char kind, shown[256];
-	int r = kind_in_box(c, source, &kind, err);
+	char kind = '-', shown[256];
+	mode_t mode = 0;
+	int r = kind_in_box(c, source, &kind, &mode, err);
 
 	if (r < 0)
 		return r;
 	abx_quote_text(source, shown, sizeof(shown));
 	if (kind == '-')
-		return abx_err_set(err, ABX_ENOTFOUND, "'%s' is not in the box", shown);
+		return abx_err_set(err, ABX_ENOTFOUND, "'%s' is not in the box '%s'", shown,
+				   c->sandbox.name);
+	if (kind == 'o')
+		return abx_err_set(err, ABX_EINVAL,
+				   "'%s' in the box '%s' is neither a file nor a "
+				   "directory",
+				   shown, c->sandbox.name);
 	if (into_dir && has_no_name(name))
 		return abx_err_set(err, ABX_EUSAGE, "'%s' has no name of its own", shown);
 	full = into_dir ? abx_xasprintf("%s/%s", target, name) : abx_xstrdup(target);
 	return kind == 'd' ? download_tree(c, source, full, ret, err)
-			   : download_file(c, source, full, err);
+			   : download_file(c, source, mode, full, err);
 }
 
 int abx_copy_out(struct abx_app *app, struct abx_box *box, const struct abx_copy *what,

@@ -172,6 +172,9 @@ static int inspect(struct create *c, struct abx_err *err)
 static int journal(struct create *c, const char *step, enum abx_journal_phase phase,
 		   const char *detail, struct abx_err *err)
 {
+	abx_log(ABX_LOG_INFO, "create", "%s: %s%s%s", step,
+		phase == ABX_JOURNAL_INTENT ? "begins" : "done", detail ? ": " : "",
+		detail ? detail : "");
 	return abx_journal_add(c->app->db, c->box.id, "create", step, phase, detail, err);
 }
 

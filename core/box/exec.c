@@ -16,6 +16,7 @@
 struct sink {
 	const struct abx_exec_request *req;
 	int write_error;
+	bool started;
 };
 
 /* The user's descriptor may be non-blocking: a pipe shared with somebody who made it so. */
@@ -68,6 +69,15 @@ static void say_not_started(const struct abx_exec_request *req, const struct abx
 	(void)write_patiently(req->fd_err, text, strlen(text));
 }
 
+static int on_started(void *io, const char *exec_id)
+{
+	struct sink *sink = io;
+
+	(void)exec_id;
+	sink->started = true;
+	return 0;
+}
+
 static int exit_code(const struct abx_exit *e)
 {
 	if (e->timed_out)
@@ -77,8 +87,10 @@ static int exit_code(const struct abx_exit *e)
 	return e->code & 255;
 }
 
-int abx_exec_on(struct abx_cloud *cloud, const struct abx_call_opts *o, const struct abx_sandbox *s,
-		const struct abx_exec_request *req, int *ret_code, struct abx_err *err)
+/* ret_started: the command ran, or may have: it must not be run again. */
+static int run_on(struct abx_cloud *cloud, const struct abx_call_opts *o,
+		  const struct abx_sandbox *s, const struct abx_exec_request *req, int *ret_code,
+		  bool *ret_started, struct abx_err *err)
 {
 	struct sink sink = {.req = req};
 	struct abx_exec x = {ABX_INIT(struct abx_exec)};
@@ -97,8 +109,10 @@ int abx_exec_on(struct abx_cloud *cloud, const struct abx_call_opts *o, const st
 	x.timeout_ms = req->timeout_ms;
 	x.grace_ms = KILL_GRACE_MS;
 	x.io = &sink;
+	x.started = on_started;
 	x.output = on_output;
 	r = abx_cloud_exec(cloud, o, s, &x, &e, err);
+	*ret_started = sink.started;
 	/* `agentbox exec -- yes | head`: the reader had enough, which is no failure. */
 	if (sink.write_error == EPIPE) {
 		*ret_code = 128 + SIGPIPE;
@@ -117,12 +131,21 @@ int abx_exec_on(struct abx_cloud *cloud, const struct abx_call_opts *o, const st
 	return 0;
 }
 
+int abx_exec_on(struct abx_cloud *cloud, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		const struct abx_exec_request *req, int *ret_code, struct abx_err *err)
+{
+	bool started = false;
+
+	return run_on(cloud, o, s, req, ret_code, &started, err);
+}
+
 int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec_request *req,
 		 int *ret_code, struct abx_err *err)
 {
 	struct abx_call_opts o = {.box_id = box->id};
 	struct abx_sandbox s;
 	struct abx_cloud *cloud;
+	bool started = false;
 	int r = abx_lifecycle_ensure_running(app, box, err);
 
 	if (r == 0)
@@ -131,7 +154,10 @@ int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec
 		return r;
 	o.box_id = box->id;
 	s = abx_app_sandbox(box);
-	r = abx_exec_on(cloud, &o, &s, req, ret_code, err);
+	r = run_on(cloud, &o, &s, req, ret_code, &started, err);
+	if (r == ABX_ESTATE && started)
+		return abx_err_set(err, ABX_ESTATE,
+				   "box '%s' was stopped while the command ran in it", box->name);
 	/* The machine restarted, or the box was stopped behind our back: nothing ran yet. */
 	if (r == ABX_ESTATE) {
 		r = abx_lifecycle_wake(app, box, err);

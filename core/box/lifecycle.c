@@ -129,6 +129,14 @@ static int set_state(struct abx_app *app, struct abx_box *box, enum abx_box_stat
 	return abx_boxes_update(app->db, box, err);
 }
 
+static int say_gone(struct abx_app *app, struct abx_box *box, struct abx_err *err)
+{
+	(void)set_state(app, box, ABX_BOX_GONE, NULL);
+	(void)abx_err_set(err, ABX_ENOBOX, "box '%s': %s does not have it any more", box->name,
+			  box->provider);
+	return abx_err_remedy(err, "agentbox destroy %s removes the record", box->name);
+}
+
 static int start_locked(struct abx_app *app, struct abx_box *box, struct abx_err *err)
 {
 	struct abx_call_opts o = {.timeout_ms = START_TIMEOUT_MS, .box_id = box->id};
@@ -142,12 +150,8 @@ static int start_locked(struct abx_app *app, struct abx_box *box, struct abx_err
 		r = abx_app_cloud_of(app, box, &cloud, err);
 	if (r == 0)
 		r = abx_cloud_start(cloud, &o, &s, &req, err);
-	if (r == ABX_ENOTFOUND) {
-		(void)set_state(app, box, ABX_BOX_GONE, NULL);
-		(void)abx_err_set(err, ABX_ENOBOX, "box '%s': %s does not have it any more",
-				  box->name, box->provider);
-		return abx_err_remedy(err, "agentbox destroy %s removes the record", box->name);
-	}
+	if (r == ABX_ENOTFOUND)
+		return say_gone(app, box, err);
 	if (r < 0)
 		return r;
 	/* The provider's own words on it were recorded while it started. */
@@ -187,6 +191,8 @@ int abx_lifecycle_stop(struct abx_app *app, struct abx_box *box, int64_t grace_m
 	req.grace_ms = grace_ms >= 0 ? grace_ms : DEFAULT_GRACE_MS;
 	s = abx_app_sandbox(box);
 	r = abx_cloud_stop(cloud, &o, &s, &req, err);
+	if (r == ABX_ENOTFOUND)
+		return say_gone(app, box, err);
 	return r < 0 ? r : set_state(app, box, ABX_BOX_STOPPED, err);
 }
 

@@ -143,7 +143,10 @@ int abx_select_box(struct abx_app *app, const char *what, struct abx_box *ret, s
 	abx_autofree char *path = NULL, *key = NULL;
 	char shown[80];
 	struct abx_err why = ABX_ERR_INIT;
-	int r = abx_select_project(app, &path, &key, err);
+	bool number = what && *what && strspn(what, "0123456789") == strlen(what);
+	/* A name is found from anywhere, a directory that was deleted included. */
+	int r = what && !number ? abx_app_open(app, err)
+				: abx_select_project(app, &path, &key, err);
 
 	if (r < 0)
 		return r;

@@ -9,8 +9,9 @@ static int report(struct abx_cli *cli, const struct abx_box *box, uint64_t files
 {
 	if (cli->json)
 		return abx_out_json(abx_json_box(box), err);
-	(void)printf("box %u '%s' is running (%s, %llu files, %.1f MiB)\n", box->index, box->name,
-		     box->provider, (unsigned long long)files, (double)bytes / (1 << 20));
+	(void)printf("box %u '%s' is running (%s, %llu file%s, %.1f MiB)\n", box->index, box->name,
+		     box->provider, (unsigned long long)files, files == 1 ? "" : "s",
+		     (double)bytes / (1 << 20));
 	if (box->base_commit)
 		(void)printf("branch %s at %.12s\n", box->branch, box->base_commit);
 	return abx_out_line(err,
@@ -67,7 +68,7 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		 "set in every command of the box; without =V from your environment"},
 		{0, "env-file", ABX_OPT_KIND_LIST, &files, "FILE", "the same, from a file"},
 		{0, "setup", ABX_OPT_KIND_TEXT, &req.setup, "SCRIPT",
-		 "shell script to run in the workspace once it is there"},
+		 "a line of shell, run in the box's workspace once it is there"},
 		{0, "timeout", ABX_OPT_KIND_DURATION, &req.timeout_ms, "T",
 		 "life of the box: 45m, 2h (default: the provider's)"},
 		{0}};

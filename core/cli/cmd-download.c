@@ -30,7 +30,9 @@ static int report(struct abx_cli *cli, const struct abx_changes *changes, bool d
 	int r;
 
 	if (cli->json) {
+		/* The document names each problem; the exit code says that there is one. */
 		r = abx_out_json(abx_changes_json(changes), err);
+		return r < 0 ? r : n_problems != 0;
 	} else {
 		for (size_t i = 0; i < changes->len; i++)
 			print_change(&changes->items[i]);
@@ -41,9 +43,8 @@ static int report(struct abx_cli *cli, const struct abx_changes *changes, bool d
 					 dry ? "would come back to" : "came back to", workspace);
 	}
 	if (r == 0 && n_problems) {
-		(void)abx_err_set(err, ABX_EEXIST, "%zu of %zu changes were not brought back",
-				  n_problems, changes->len);
-		return abx_err_remedy(err, "agentbox cp brings a single file wherever you want");
+		return abx_err_set(err, ABX_EIO, "%zu of %zu changes were not brought back",
+				   n_problems, changes->len);
 	}
 	return r;
 }

@@ -17,8 +17,8 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		return abx_usage(cli, err, "forget takes one box");
 	r = abx_select_box(&cli->app, args.pos[0], &box, err);
 	if (r == 0)
-		r = abx_ask(cli, err, "forget box '%s'; what it has at %s stays there", box.name,
-			    box.provider);
+		r = abx_ask(cli, err, "forget box '%s'; what it has at %s stays there until prune",
+			    box.name, box.provider);
 	if (r == 0) {
 		abx_autofree char *name = abx_xstrdup(box.name);
 
@@ -26,7 +26,7 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		if (r == 0 && !cli->json)
 			r = abx_out_line(err,
 					 "box '%s' is forgotten (agentbox recover finds its "
-					 "sandbox again)",
+					 "sandbox again, agentbox prune removes it)",
 					 name);
 		else if (r == 0)
 			r = abx_out_json(cJSON_CreateObject(), err);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* agentbox list */
+#include <string.h>
+
 #include "core/box/lifecycle.h"
 #include "core/box/select.h"
 #include "core/cli/cmd.h"
@@ -50,9 +52,35 @@ static int print_json(const struct abx_box_list *boxes, struct abx_err *err)
 	return abx_out_json(doc, err);
 }
 
-static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
+/* Only the boxes of one provider. */
+static void keep_provider(struct abx_box_list *boxes, const char *provider)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < boxes->len; i++) {
+		if (strcmp(boxes->items[i].provider, provider) == 0)
+			boxes->items[n++] = boxes->items[i];
+		else
+			abx_box_release(&boxes->items[i]);
+	}
+	boxes->len = n;
+}
+
+static int choose(struct abx_cli *cli, bool global, struct abx_box_list *ret, struct abx_err *err)
 {
 	abx_autofree char *path = NULL, *key = NULL;
+	int r = global ? abx_app_open(&cli->app, err)
+		       : abx_select_project(&cli->app, &path, &key, err);
+
+	if (r == 0)
+		r = abx_boxes_list(cli->app.db, key, ret, err);
+	if (r == 0 && cli->provider)
+		keep_provider(ret, cli->provider);
+	return r;
+}
+
+static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
+{
 	struct abx_box_list boxes = {0};
 	bool global = false;
 	const struct abx_opt opts[] = {
@@ -64,9 +92,7 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		return r;
 	if (args.n_pos || args.n_rest)
 		return abx_usage(cli, err, "list takes no argument");
-	r = abx_select_project(&cli->app, &path, &key, err);
-	if (r == 0)
-		r = abx_boxes_list(cli->app.db, global ? NULL : key, &boxes, err);
+	r = choose(cli, global, &boxes, err);
 	if (r == 0)
 		r = abx_lifecycle_refresh(&cli->app, &boxes, err);
 	if (r == 0 && cli->json)

@@ -18,8 +18,13 @@ static void on_signal(int signo)
 {
 	int saved = errno;
 
-	if (signals_seen++ && signo == SIGINT)
+	if (signals_seen++ && signo == SIGINT) {
+		static const char text[] = "\nagentbox: interrupted again, not waiting "
+					   "(agentbox prune removes what may be left)\n";
+
+		(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
 		_exit(130);
+	}
 	(void)!write(cancel_pipe[1], "", 1);
 	errno = saved;
 }
@@ -49,6 +54,8 @@ static int install_signals(void)
 
 static void print_json_error(const struct abx_cli *cli, const struct abx_err *err)
 {
+	char *text;
+
 	cJSON *doc = cJSON_CreateObject(), *e = cJSON_AddObjectToObject(doc, "error");
 
 	abx_json_text(e, "code", abx_err_name(err->code));
@@ -58,7 +65,15 @@ static void print_json_error(const struct abx_cli *cli, const struct abx_err *er
 	abx_json_text(e, "box", NULL);
 	(void)cJSON_AddBoolToObject(e, "retryable", abx_err_retryable(err->code));
 	abx_json_text(e, "request_id", err->request_id[0] ? err->request_id : NULL);
-	(void)abx_out_json(doc, NULL);
+	/* stdout of exec and shell is the command's own. */
+	if (!cli->cmd->own_exit_code) {
+		(void)abx_out_json(doc, NULL);
+		return;
+	}
+	text = cJSON_PrintUnformatted(doc);
+	(void)fprintf(stderr, "%s\n", text ? text : "{}");
+	free(text);
+	cJSON_Delete(doc);
 }
 
 static void print_error(struct abx_cli *cli, struct abx_err *err)
@@ -66,8 +81,7 @@ static void print_error(struct abx_cli *cli, struct abx_err *err)
 	abx_progress_end(cli);
 	abx_redact(err->text);
 	abx_redact(err->remedy);
-	/* A command that streams somebody else's output never mixes JSON into it. */
-	if (cli->json && !cli->cmd->own_exit_code) {
+	if (cli->json) {
 		print_json_error(cli, err);
 		return;
 	}
@@ -92,7 +106,7 @@ static int run_command(struct abx_cli *cli, int argc, char **argv)
 		if (!err.code)
 			(void)abx_err_set(&err, r, "%s failed", cli->cmd->name);
 		print_error(cli, &err);
-		r = cli->cmd->own_exit_code ? 125 : abx_err_exit_code(r);
+		r = cli->cmd->own_exit_code && r != ABX_ECANCELED ? 125 : abx_err_exit_code(r);
 	}
 	abx_app_release(&cli->app);
 	abx_redact_forget_all();
@@ -115,6 +129,26 @@ static const struct abx_cmd *find_command(struct abx_cli *cli, int *argc, char *
 	return cmd;
 }
 
+/* `agentbox --json list`: an option that every command takes may come first. */
+static void move_options_back(int argc, char **argv)
+{
+	static const char *const flags[] = {"--json", "-v", "--verbose", "-y", "--yes"};
+	int first = 1;
+
+	for (size_t i = 0; first < argc && i < ABX_N_ELEMENTS(flags); i++) {
+		if (strcmp(argv[first], flags[i]) == 0) {
+			first++;
+			i = SIZE_MAX;
+		}
+	}
+	if (first > 1 && first < argc) {
+		char *cmd = argv[first];
+
+		memmove(argv + 2, argv + 1, (size_t)(first - 1) * sizeof(*argv));
+		argv[1] = cmd;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct abx_cli cli = {0};
@@ -125,6 +159,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	abx_log_init(false);
+	move_options_back(argc, argv);
 	if (argc < 2 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
 		static char help[] = "help";
 		char *help_argv[] = {help, NULL};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/cli/cmd.h"
+#include "core/host/registry.h"
 #include "core/util/log.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
@@ -94,6 +95,9 @@ static int store(struct parser *p, const struct abx_opt *o, const char *value, s
 		*(bool *)o->target = true;
 		return 0;
 	case ABX_OPT_KIND_TEXT:
+		/* Mostly a variable of a script that was not set. */
+		if (!*value)
+			return abx_usage(p->cli, err, "--%s: the value is empty", o->long_name);
 		*(const char **)o->target = value;
 		return 0;
 	case ABX_OPT_KIND_LIST:
@@ -186,6 +190,19 @@ static int parse_all(struct parser *p, struct abx_args *args, struct abx_err *er
 	return r;
 }
 
+/* A provider that was named must be there, whatever the command makes of it. */
+static int check_provider(const struct abx_cli *cli, struct abx_err *err)
+{
+	struct abx_provider_file file = {0};
+	int r;
+
+	if (!cli->provider)
+		return 0;
+	r = abx_registry_find(cli->provider, &file, err);
+	abx_provider_file_release(&file);
+	return r;
+}
+
 int abx_opts_parse(struct abx_cli *cli, const struct abx_opt *opts, int argc, char **argv,
 		   struct abx_args *ret, struct abx_err *err)
 {
@@ -204,6 +221,9 @@ int abx_opts_parse(struct abx_cli *cli, const struct abx_opt *opts, int argc, ch
 	if (r < 0)
 		return r;
 	abx_log_init(cli->verbose);
+	r = check_provider(cli, err);
+	if (r < 0)
+		return r;
 	*ret = args;
 	return ABX_OPTS_GO;
 }

@@ -148,6 +148,10 @@ static int judge(const struct abx_cloud *c, const struct abx_op *op, const struc
 	}
 	if (!*text)
 		text = abx_hostapi_code_text(code);
+	/* Some say which operation it was, which is said anyway. */
+	if (strncmp(text, op->name, strlen(op->name)) == 0 &&
+	    strncmp(text + strlen(op->name), ": ", 2) == 0)
+		text += strlen(op->name) + 2;
 	if (said->request_id[0])
 		(void)abx_run_fail(c, op->name, code, err, "%s [request %s]", text,
 				   said->request_id);

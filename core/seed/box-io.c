@@ -8,6 +8,7 @@
 #include "core/seed/seed-script.h"
 
 #define MAX_ARGS 8
+#define DIR_ARG 4 /* behind /bin/sh -c TEXT sh */
 #define STDERR_KEPT ((size_t)256 * 1024)
 
 static int cloud_put_stream(void *ctx, const char *path, abx_stream_fn produce, void *produce_ctx,
@@ -23,7 +24,20 @@ static int cloud_exec(void *ctx, const struct abx_exec *req, struct abx_exit *re
 {
 	const struct abx_box_of_cloud *b = ctx;
 
-	return abx_cloud_exec(b->cloud, b->opts, b->sandbox, req, ret, err);
+	const char *argv[MAX_ARGS + 5];
+	struct abx_exec in_dir = *req;
+	size_t n = 0;
+
+	/* The provider finds the directory; a box need not have it under that very path. */
+	while (req->argv[n] && n < MAX_ARGS + 4) {
+		argv[n] = req->argv[n];
+		n++;
+	}
+	argv[n] = NULL;
+	in_dir.cwd = argv[DIR_ARG];
+	argv[DIR_ARG] = ".";
+	in_dir.argv = argv;
+	return abx_cloud_exec(b->cloud, b->opts, b->sandbox, &in_dir, ret, err);
 }
 
 struct abx_box_io abx_box_io_of_cloud(struct abx_box_of_cloud *box)
@@ -77,6 +91,12 @@ int abx_box_run(const struct abx_box_io *io, const struct abx_box_script *script
 		if (err)
 			*err = exec_err;
 		return r;
+	}
+	if (end.flags & ABX_EXIT_NOT_STARTED) {
+		(void)abx_err_set(err, ABX_ENOTSUP, "%s: %s", script->what,
+				  exec_err.code ? exec_err.text
+						: "/bin/sh does not run in the box");
+		return abx_err_remedy(err, "a box needs a root file system with /bin/sh");
 	}
 	if (end.signo)
 		return abx_err_set(err, ABX_EREMOTE, "%s: the script in the box ended by signal %d",

@@ -11,11 +11,11 @@
 	"unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR\n"        \
 	"unset GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_NAMESPACE GIT_EXTERNAL_DIFF\n"                \
 	"umask 077\n"                                                                             \
-	"dir=$1\n"                                                                                \
+	"cd \"$1\" || exit 90\n"                                                                  \
+	"dir=$PWD\n"                                                                              \
 	"fail() { printf '%s\\n' \"$1\" >&2; exit 90; }\n"                                        \
 	"[ -n \"${HOME-}\" ] || fail 'HOME is not set in the box'\n"                              \
 	"shadow=$HOME/.agentbox/seed.git\n"                                                       \
-	"cd \"$dir\" || fail \"cannot enter $dir in the box\"\n"                                  \
 	"sgit() {\n"                                                                              \
 	"\tGIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \\\n"                                \
 	"\tgit --git-dir=\"$shadow\" --work-tree=\"$dir\" \"$@\"\n"                               \

@@ -155,7 +155,7 @@ int abx_set_aside(const struct abx_home *home, const char *name, const char *con
 		(void)abx_err_errno(err, r, "set '%s/%s' aside (%s)", home->path, name, why);
 		return abx_err_remedy(err, "move it away by hand");
 	}
-	abx_warn("'%s/%s' is damaged (%s): kept as '%s', a new one is started", home->path, name,
-		 why, copy);
+	abx_warn("'%s/%s' is damaged (%s): kept as '%s', a new one is started%s", home->path, name,
+		 why, copy, strstr(name, ".db") ? "; agentbox recover finds the boxes again" : "");
 	return 0;
 }

@@ -361,9 +361,11 @@ struct abx_prepare {
 
 struct abx_exec {
 	uint32_t struct_size, flags;
-	const char *const *argv;  /* exact bytes; never re-parsed by a shell */
-	const char *cwd, *user;	  /* NULL = the box's own: /workspace, the box user */
-	const struct abx_kv *env; /* values never appear in an argv, on either side */
+	const char *const *argv; /* exact bytes; never re-parsed by a shell */
+	const char *cwd, *user;	 /* NULL = the box's own: /workspace, the box user */
+	/* Beside what the box has of its own: PATH, HOME (a directory that the user may write) and
+	 * what provision was given.  Values never appear in an argv, on either side. */
+	const struct abx_kv *env;
 	uint32_t n_env;
 	int32_t stdin_fd;   /* -1 = /dev/null; any kind of file, read to its end; the
 			       provider never sets O_NONBLOCK on it */

@@ -272,15 +272,17 @@ static void free_env(char **env)
 	free(env);
 }
 
-static char **make_env(const struct abx_exec *req)
+/* What every command in a box finds, then what this one was given, which wins. */
+static char **make_env(const struct abx_exec *req, const char *home)
 {
-	char **env = calloc(req->n_env + 2, sizeof(*env));
 	const char *path = getenv("PATH");
+	const struct abx_kv own[] = {{"PATH", path ? path : "/usr/bin:/bin"}, {"HOME", home}};
+	const uint32_t n_own = (uint32_t)(sizeof(own) / sizeof(own[0]));
+	char **env = calloc(req->n_env + n_own + 1, sizeof(*env));
 
-	for (uint32_t i = 0; env && i <= req->n_env; i++) {
-		const int own = i == req->n_env;
-		const char *key = own ? "PATH" : req->env[i].key;
-		const char *value = own ? (path ? path : "/usr/bin:/bin") : req->env[i].value;
+	for (uint32_t i = 0; env && i < req->n_env + n_own; i++) {
+		const struct abx_kv *kv = i < req->n_env ? &req->env[i] : &own[i - req->n_env];
+		const char *key = kv->key, *value = kv->value;
 
 		if (asprintf(&env[i], "%s=%s", key, value) >= 0)
 			continue;
@@ -292,13 +294,13 @@ static char **make_env(const struct abx_exec *req)
 }
 
 /* posix_spawn, a session of its own so that its tree can be ended, no shell anywhere. */
-static int spawn(const struct abx_exec *req, const char *cwd, const int out[2], const int err[2],
-		 pid_t *pid)
+static int spawn(const struct abx_exec *req, const char *cwd, const char *home, const int out[2],
+		 const int err[2], pid_t *pid)
 {
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t attr;
 	sigset_t none, all;
-	char **env = make_env(req);
+	char **env = make_env(req, home);
 	int e;
 
 	sigemptyset(&none);
@@ -345,7 +347,7 @@ static int32_t finish(struct running *r, struct abx_exit *ret)
 }
 
 static int32_t run(struct abx_call *call, const struct abx_exec *req, const char *cwd,
-		   struct abx_exit *ret)
+		   const char *home, struct abx_exit *ret)
 {
 	struct running r = {.call = call, .req = req};
 	int out[2], err[2], e;
@@ -359,7 +361,7 @@ static int32_t run(struct abx_call *call, const struct abx_exec *req, const char
 	}
 	if (req->timeout_ms > 0)
 		r.end_ms = host->now_ms(host->ctx) + req->timeout_ms;
-	e = spawn(req, cwd, out, err, &r.pid);
+	e = spawn(req, cwd, home, out, err, &r.pid);
 	close(out[1]);
 	close(err[1]);
 	r.fds[0] = out[0];
@@ -397,9 +399,11 @@ static int32_t map(struct abx_session *s, struct abx_call *call, const char *id,
 static int32_t op_exec(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		       const struct abx_exec *req, struct abx_exit *ret)
 {
-	char cwd[4096];
+	char cwd[4096], home[4096];
 	int32_t r = map(s, call, sb->id, req->cwd ? req->cwd : "/workspace", cwd);
 
+	if (r == ABX_OK)
+		r = map(s, call, sb->id, "/", home);
 	if (r != ABX_OK)
 		return r;
 	if (req->flags & (ABX_EXEC_PTY | ABX_EXEC_DETACHED))
@@ -407,7 +411,7 @@ static int32_t op_exec(struct abx_session *s, struct abx_call *call, const struc
 	if (!exists(cwd))
 		return fail(call, ABX_ENOTFOUND, "no such directory in the box: %s",
 			    req->cwd ? req->cwd : "/workspace");
-	return run(call, req, cwd, ret);
+	return run(call, req, cwd, home, ret);
 }
 
 static int write_all(int fd, const char *data, size_t len)
@@ -517,7 +521,7 @@ static int32_t to_fd(void *io, int32_t stream, const void *data, size_t len)
 static int32_t run_tar(struct abx_call *call, const struct abx_exec *req)
 {
 	struct abx_exit e = {.struct_size = sizeof(e)};
-	int32_t r = run(call, req, "/", &e);
+	int32_t r = run(call, req, "/", "/", &e);
 
 	if (r == ABX_OK && (e.code || e.signo))
 		r = fail(call, ABX_EIO, "tar ended with %d", e.signo ? 128 + e.signo : e.code);
@@ -586,7 +590,7 @@ static int32_t op_destroy(struct abx_session *s, struct abx_call *call,
 	if (path_of(s, sb->id, "/root", root) < 0 || path_of(s, sb->id, "/labels", path) < 0 ||
 	    !exists(path))
 		return ABX_OK;
-	r = run(call, &rm, "/", &e);
+	r = run(call, &rm, "/", "/", &e);
 	if (r == ABX_OK && e.code != 0)
 		r = fail(call, ABX_EIO, "rm ended with %d", e.code);
 	if (r != ABX_OK)

@@ -92,6 +92,17 @@ static void check_codes(struct check *c)
 	ran_release(&ran);
 }
 
+static void check_home(struct check *c)
+{
+	struct ran ran = RAN_INIT;
+
+	(void)tap_ok(c,
+		     run_script(c, "test -d \"$HOME\" && test -w \"$HOME\"", &ran) == 0 &&
+			     ran.exit.code == 0,
+		     "HOME is a directory of the user");
+	ran_release(&ran);
+}
+
 static void check_argv(struct check *c)
 {
 	static const char wanted[] = "\0a b\0$HOME\0*\0'\"\\`\0two\nlines\0-n\0\xc3\xa9\xff\0";
@@ -231,6 +242,7 @@ static void check_timeout(struct check *c)
 void check_exec(struct check *c)
 {
 	check_codes(c);
+	check_home(c);
 	check_argv(c);
 	check_env(c);
 	check_streams(c);

@@ -30,7 +30,7 @@ b'
 one_line_error 2 'usable' 'name with a command' create -n '$(id)'
 one_line_error 2 'usable' 'name of 300 bytes' create -n "$(printf 'a%.0s' $(seq 300))"
 one_line_error 2 'digits' 'name of digits' create -n 123
-one_line_error 2 'usable' 'empty name' create -n ''
+one_line_error 2 'empty' 'empty name' create -n ''
 one_line_error 125 'behind' 'exec without a command' ab exec x
 one_line_error 125 "no box 'x'" 'exec in an unknown box' ab exec x -- true
 code 2 'unknown command' ab frobnicate

@@ -31,6 +31,20 @@ for p in $providers; do
 		ab cp "$box:none" "$T/x"
 	one_line_error 1 'No such file' "$p: nor here" ab cp "$T/none" "$box:x"
 	one_line_error 2 'one side' "$p: both here" ab cp "$T/script" "$T/x"
+	ab exec "$box" -- sh -c 'echo x >exe; chmod 755 exe; echo y >private; chmod 600 private' \
+		</dev/null
+	ok "$p: a program out" ab cp "$box:exe" "$T/$p.exe"
+	is "$(stat -c %a "$T/$p.exe")" 755 "$p: it can be run"
+	ok "$p: a private file out" ab cp "$box:private" "$T/$p.private"
+	is "$(stat -c %a "$T/$p.private")" 600 "$p: it stays private"
+	ln -sf "$p.private" "$T/$p.link"
+	ok "$p: through a link" ab cp "$box:exe" "$T/$p.link"
+	is "$(cat "$T/$p.private")" x "$p: the link is followed"
+	[ -L "$T/$p.link" ] && pass "$p: and stays a link" || fail "$p: and stays a link"
+	mkfifo "$T/$p.fifo"
+	one_line_error 1 'not a regular file' "$p: a fifo is not replaced" \
+		ab cp "$box:exe" "$T/$p.fifo"
+	one_line_error 1 'neither a file' "$p: nor read" ab cp "$T/$p.fifo" "$box:x"
 	[ ! -e "$T/x" ] && pass "$p: nothing was made" || fail "$p: nothing was made"
 	ab exec "$box" -- sh -c 'mkdir -p evil/d && cd evil && ln -s /etc abs &&
 		ln -s ../../up up && mkfifo fifo && printf good >good && chmod 6755 good' </dev/null

@@ -101,6 +101,18 @@ run ab shell one -- 'echo "$0" | grep -c .; exit 3'
 is "$status" 3 'shell runs a line'
 run ab shell one -- printf '%s|' 'a b' '$HOME'
 is "$out" 'a b|$HOME|' 'shell runs words unchanged'
+ab exec one -- sh -c 'trap "" TERM; echo run >>log; while :; do sleep 1; done' >/dev/null 2>&1 \
+	</dev/null &
+pid=$!
+wait_for 10 ab exec one -- test -s log || fail 'the command that is stopped begins'
+ok 'stopped under a command' ab stop one --grace 0
+wait "$pid"
+case $? in
+125 | 137) pass 'the command ends with it' ;;
+*) fail 'the command ends with it' ;;
+esac
+is "$(ab status one --json | grep -c stopped)" 1 'the box stays stopped'
+is "$(ab exec one -- cat log </dev/null)" run 'and the command ran once'
 i=0
 while [ "$i" -lt 100 ]; do
 	ab exec one -- sh -c "echo $i" >"$T/par.$i" 2>&1 </dev/null &
