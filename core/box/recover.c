@@ -24,6 +24,7 @@ void abx_leftovers_release(struct abx_leftovers *l)
 		free(l->items[i].provider);
 		free(l->items[i].name);
 		free(l->items[i].id);
+		free(l->items[i].box_id);
 		free(l->items[i].done);
 		free(l->items[i].problem);
 	}
@@ -144,6 +145,20 @@ static int remove_orphan(struct abx_cloud *cloud, const struct abx_sandbox *s, s
 	return r == ABX_ENOTFOUND ? 0 : r;
 }
 
+/* Older than the database, which was lost and started anew: its record went with it, and
+ * what is in it may be somebody's work. */
+static bool predates_database(struct abx_app *app, const struct abx_sandbox *s)
+{
+	char begun[ABX_TIME_TEXT_BYTES] = "";
+	sqlite3_stmt *stmt = NULL;
+
+	if (abx_db_query(app->db, &stmt, NULL, "SELECT created_at FROM install", "") == 0 &&
+	    abx_db_step(app->db, stmt, NULL) == 1)
+		abx_time_text(sqlite3_column_int64(stmt, 0), begun);
+	(void)sqlite3_finalize(stmt);
+	return s->created_at && *begun && strcmp(s->created_at, begun) < 0;
+}
+
 static bool id_safe(const char *id)
 {
 	return id && strlen(id) == 16 && strspn(id, "0123456789abcdef") == 16;
@@ -174,9 +189,13 @@ static int settle_orphan(struct abx_app *app, struct abx_cloud *cloud, const str
 	}
 	one = add(ret, ABX_LEFT_SANDBOX, abx_cloud_name(cloud),
 		  abx_sandbox_label(s, ABX_LABEL_NAME), s->id);
+	one->box_id = abx_xstrdup_null(box_id);
 	if (mode == ABX_RECOVER_ADOPT && r == ABX_ENOBOX && id_safe(box_id) &&
 	    s->state != ABX_STATE_FAILED)
 		settle(one, adopt(app, abx_cloud_name(cloud), s, box_id, &why), "recovered", &why);
+	else if (mode == ABX_RECOVER_PRUNE && r == ABX_ENOBOX && predates_database(app, s))
+		one->problem = abx_xstrdup("its record was lost; agentbox recover brings it back, "
+					   "and then agentbox destroy removes it");
 	else if (mode != ABX_RECOVER_LOOK)
 		settle(one, remove_orphan(cloud, s, &why), "removed", &why);
 	/* Nobody else will need it: there is no record that could be locked again. */
@@ -265,6 +284,16 @@ static int all_providers(struct abx_app *app, struct abx_strv *ret, size_t *ret_
 	return r;
 }
 
+/* A sandbox that was left alone keeps what this machine knows of it. */
+static bool belongs_to_kept(const struct abx_leftovers *l, const char *box_id)
+{
+	for (size_t i = 0; i < l->len; i++)
+		if (l->items[i].kind == ABX_LEFT_SANDBOX && l->items[i].problem &&
+		    l->items[i].box_id && strcmp(l->items[i].box_id, box_id) == 0)
+			return true;
+	return false;
+}
+
 /* Directories named after boxes that have no record. */
 static int sweep_dir(struct abx_app *app, const char *name, enum abx_recover_mode mode,
 		     struct abx_leftovers *ret, struct abx_err *err)
@@ -275,6 +304,7 @@ static int sweep_dir(struct abx_app *app, const char *name, enum abx_recover_mod
 
 	while (dir && r == 0 && (e = readdir(dir))) {
 		abx_autoclose int lock = -1;
+		abx_autofree char *what = abx_xasprintf("%s/%s", name, e->d_name);
 		struct abx_err why = ABX_ERR_INIT;
 		struct abx_leftover *one;
 		struct abx_box box = {0};
@@ -286,16 +316,16 @@ static int sweep_dir(struct abx_app *app, const char *name, enum abx_recover_mod
 		if (r != ABX_ENOBOX)
 			continue;
 		r = 0;
+		if (belongs_to_kept(ret, e->d_name))
+			continue;
 		if (strcmp(name, "locks") != 0) {
-			abx_autofree char *path = abx_xasprintf("%s/%s", name, e->d_name);
-
-			one = add(ret, ABX_LEFT_FILES, NULL, NULL, path);
+			one = add(ret, ABX_LEFT_FILES, NULL, NULL, what);
 			if (mode == ABX_RECOVER_LOOK)
 				continue;
-			r = abx_fs_remove_tree(app->home.fd, path);
+			r = abx_fs_remove_tree(app->home.fd, what);
 			if (r < 0)
 				(void)abx_err_errno(&why, r, "remove '%s/%s'", app->home.path,
-						    path);
+						    what);
 			settle(one, r, "removed", &why);
 			r = 0;
 		}

@@ -14,6 +14,7 @@
 struct abx_leftover {
 	enum abx_leftover_kind { ABX_LEFT_BOX, ABX_LEFT_SANDBOX, ABX_LEFT_FILES } kind;
 	char *provider, *name, *id; /* name may be NULL */
+	char *box_id;		    /* of a sandbox, as its label says; or NULL */
 	char *done;		    /* "removed", "recovered", or NULL: nothing was done */
 	char *problem;
 };

@@ -149,7 +149,8 @@ int abx_undo_box(struct abx_app *app, struct abx_box *box, const struct abx_undo
 
 	/* A disk that the box itself has filled: what it has goes first, and makes room.  Its
 	 * record is still there, so nothing is lost if that is interrupted. */
-	if (r == ABX_EIO && undo_outside(app, box, how, &why) == 0)
+	if (r == ABX_EIO && undo_outside(app, box, how, &why) == 0 &&
+	    remove_below(&app->home, "tmp", box->id, &why) == 0)
 		r = begin_undo(app, box, err);
 	if (r < 0)
 		return r;

@@ -306,6 +306,18 @@ static int inspect(struct abx_seed *s, struct abx_err *err)
 	return 0;
 }
 
+/* A path that ends with this process: a git that outlives it cannot make directories again
+ * that somebody has cleared away meanwhile. */
+static void open_spool(struct abx_seed *s, const char *spool)
+{
+	s->spool_fd = open(spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	s->spool = abx_xasprintf("/proc/%d/fd/%d", getpid(), s->spool_fd);
+	if (s->spool_fd >= 0 && access(s->spool, W_OK) == 0)
+		return;
+	free(s->spool);
+	s->spool = abx_xstrdup(spool);
+}
+
 int abx_seed_inspect(const char *workspace, const char *spool, struct abx_seed **ret,
 		     struct abx_err *err)
 {
@@ -315,7 +327,7 @@ int abx_seed_inspect(const char *workspace, const char *spool, struct abx_seed *
 
 	s->workspace = abx_xstrdup(workspace);
 	abx_quote_text(workspace, s->shown, sizeof(s->shown));
-	s->spool = abx_xstrdup(spool);
+	open_spool(s, spool);
 	s->root_fd = -1;
 	s->pack = (struct abx_git_job)ABX_GIT_JOB_INIT;
 	s->exclude = (struct abx_buf)ABX_BUF_INIT(2 * INFO_FILE_MAX);
@@ -335,6 +347,8 @@ void abx_seed_free(struct abx_seed *s)
 	abx_git_abandon(&s->pack);
 	if (s->root_fd >= 0)
 		(void)close(s->root_fd);
+	if (s->spool_fd >= 0)
+		(void)close(s->spool_fd);
 	abx_seed_files_release(&s->files);
 	abx_git_release(&s->git);
 	abx_git_release(&s->pack_git);

@@ -14,7 +14,7 @@
 struct abx_seed {
 	char *workspace, *spool;
 	char shown[256]; /* the workspace, fit for an error text */
-	int root_fd;
+	int root_fd, spool_fd;
 	struct abx_seed_info info;
 	struct abx_seed_files files;
 

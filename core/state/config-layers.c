@@ -111,12 +111,18 @@ static int read_secrets(struct abx_config *c, struct abx_err *err)
 {
 	const char *path = c->layers[ABX_LAYER_SECRETS].path;
 	struct abx_env fresh = {NULL, 0};
+	/* What somebody put in its place is neither followed nor changed. */
+	abx_autoclose int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 	int r;
 
-	if (stat(path, &st) < 0 && errno == ENOENT)
+	if (fd < 0 && errno == ENOENT)
 		return 0;
-	if ((st.st_mode & 077) && chmod(path, 0600) == 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return abx_err_errno(err, errno, "read '%s'", path);
+	if (!S_ISREG(st.st_mode))
+		return abx_err_set(err, ABX_ECORRUPT, "'%s' is not a regular file", path);
+	if ((st.st_mode & 077) && st.st_uid == geteuid() && fchmod(fd, 0600) == 0)
 		abx_warn("'%s' could be read by others (mode %04o); it cannot any more", path,
 			 (unsigned int)(st.st_mode & 07777));
 	r = abx_env_load(&fresh, path, err);

@@ -166,6 +166,7 @@ int abx_open_parent_beneath(int dirfd, const char *path, mode_t mkdir_mode, int 
 
 bool abx_link_stays_beneath(const char *path, const char *target)
 {
+	bool named = false;
 	long depth = 0;
 	const char *at;
 
@@ -179,8 +180,9 @@ bool abx_link_stays_beneath(const char *path, const char *target)
 		if (len == 2 && at[0] == '.' && at[1] == '.')
 			depth--;
 		else if (len && !(len == 1 && at[0] == '.'))
-			depth++;
-		if (depth < 0)
+			named = true;
+		/* Behind a name, `..` leads to wherever that name may lead. */
+		if (depth < 0 || (named && len == 2 && at[0] == '.' && at[1] == '.'))
 			return false;
 		at += len;
 		at += strspn(at, "/");

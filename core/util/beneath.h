@@ -31,7 +31,7 @@ int abx_open_parent_beneath(int dirfd, const char *path, mode_t mkdir_mode, int 
 			    const char **ret_name);
 
 /* Does a symbolic link at `path` that says `target` stay below the directory?  Judged by the
- * text alone: relative, and never more `..` than there are directories above. */
+ * text alone: relative, `..` only in front, and no more of them than directories above. */
 bool abx_link_stays_beneath(const char *path, const char *target);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Running commands in a box: pipes, control records, cancelling. */
-#include "providers/local/local.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "providers/local/feed.h"
+#include "providers/local/local.h"
 
 #define READ_BYTES ((size_t)256 << 10)
 #define PIPE_BYTES (256 << 10)
@@ -26,6 +27,7 @@ struct run {
 	struct local_helper h;
 	struct local_exec entry;
 	int out[2]; /* read ends of stdout and stderr */
+	struct local_feed feed;
 	int control_fd;
 	char *buffer;
 	struct lb_msg last; /* EXIT or NOT_STARTED, or kind 0 */
@@ -117,7 +119,6 @@ static int32_t start(struct run *x, const char *id)
 	a.box_env = b.env;
 	a.env = req->env;
 	a.n_env = req->n_env;
-	a.fd_in = req->stdin_fd;
 	a.req.timeout_ms = req->timeout_ms;
 	a.req.grace_ms = req->grace_ms;
 	a.req.rows = req->rows;
@@ -128,8 +129,11 @@ static int32_t start(struct run *x, const char *id)
 		a.req.flags |= LB_F_DETACHED;
 	if (req->flags & ABX_EXEC_LEAVE_RUNNING)
 		a.req.flags |= LB_F_LEAVE_RUNNING;
+	/* One that lives on has nothing to read: its client is gone. */
 	if (r == ABX_OK && !(req->flags & ABX_EXEC_DETACHED)) {
-		e = make_pipe(&x->out[0], &a.fd_out);
+		e = local_feed_open(&x->feed, req->stdin_fd, &a.fd_in);
+		if (e == 0)
+			e = make_pipe(&x->out[0], &a.fd_out);
 		if (e == 0)
 			e = make_pipe(&x->out[1], &a.fd_err);
 		if (e < 0)
@@ -137,6 +141,7 @@ static int32_t start(struct run *x, const char *id)
 	}
 	if (r == ABX_OK)
 		r = local_helper_start(x->s, x->call, &a, &x->h);
+	abx_cleanup_close(&a.fd_in);
 	abx_cleanup_close(&a.fd_out);
 	abx_cleanup_close(&a.fd_err);
 	local_run_release(&running);
@@ -227,13 +232,14 @@ static int32_t pump(struct run *x)
 	int32_t r = ABX_OK;
 
 	while (r == ABX_OK && !x->ended) {
-		struct pollfd p[4] = {
+		struct pollfd p[6] = {
 			{.fd = x->out[0], .events = POLLIN},
 			{.fd = x->out[1], .events = POLLIN},
 			{.fd = x->h.status_fd, .events = POLLIN},
 			{.fd = x->control_fd, .events = POLLIN},
 		};
 
+		local_feed_poll(&x->feed, p + 4);
 		r = local_poll(x->call, p, ABX_N_ELEMENTS(p), -1);
 		if (r == ABX_OK && p[0].revents)
 			r = deliver(x, 0, READ_BYTES);
@@ -241,6 +247,8 @@ static int32_t pump(struct run *x)
 			r = deliver(x, 1, READ_BYTES);
 		if (r == ABX_OK && p[3].revents)
 			on_control(x);
+		if (r == ABX_OK)
+			local_feed_move(&x->feed, p + 4);
 		if (r == ABX_OK && p[2].revents)
 			r = on_message(x);
 	}
@@ -339,6 +347,7 @@ int32_t local_exec(struct abx_session *s, struct abx_call *call, const struct ab
 		.req = req,
 		.h = LOCAL_HELPER_INIT,
 		.out = {-1, -1},
+		.feed = LOCAL_FEED_INIT,
 		.control_fd = req->control_fd,
 	};
 	int32_t r;
@@ -375,6 +384,7 @@ int32_t local_exec(struct abx_session *s, struct abx_call *call, const struct ab
 	}
 	abx_cleanup_close(&x.out[0]);
 	abx_cleanup_close(&x.out[1]);
+	local_feed_close(&x.feed);
 	free(x.buffer);
 	return r;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "abxsdk/fs.h"
 #include "mock.h"
@@ -46,9 +47,13 @@ static int32_t make_resource(struct abx_session *s, struct abx_call *call, const
 
 static int32_t fill(struct mock_box *b, struct abx_call *call, const struct abx_provision *req)
 {
+	time_t now = time(NULL);
 	uint64_t nonce;
+	struct tm tm;
 
 	memset(b, 0, sizeof(*b));
+	if (gmtime_r(&now, &tm))
+		(void)strftime(b->created_at, sizeof(b->created_at), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
 		return mock_fail(call, ABX_EIO, "no random numbers");
 	(void)snprintf(b->id, sizeof(b->id), "mock-%016llx", (unsigned long long)nonce);

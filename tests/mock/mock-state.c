@@ -41,7 +41,7 @@ static int add_label(void *ctx, const char *key, const char *value)
 static int parse(struct mock_box *b, const char *id, const struct abx_buf *text)
 {
 	const cJSON *labels = NULL;
-	const char *name = NULL, *attempt = NULL;
+	const char *name = NULL, *attempt = NULL, *created = NULL;
 	int64_t state = 0;
 	cJSON *doc = NULL;
 	int r = abx_json_parse(text->data, text->len, text->max, &doc);
@@ -52,6 +52,8 @@ static int parse(struct mock_box *b, const char *id, const struct abx_buf *text)
 		r = abx_json_str(doc, "name", sizeof(b->name) - 1, &name);
 	if (r == 0)
 		r = abx_json_str(doc, "attempt", sizeof(b->attempt) - 1, &attempt);
+	if (r == 0)
+		r = abx_json_str(doc, "created_at", sizeof(b->created_at) - 1, &created);
 	if (r == 0)
 		r = abx_json_i64(doc, "state", &state);
 	if (r == 0)
@@ -65,6 +67,7 @@ static int parse(struct mock_box *b, const char *id, const struct abx_buf *text)
 	(void)snprintf(b->id, sizeof(b->id), "%s", id);
 	(void)snprintf(b->name, sizeof(b->name), "%s", name ? name : "");
 	(void)snprintf(b->attempt, sizeof(b->attempt), "%s", attempt ? attempt : "");
+	(void)snprintf(b->created_at, sizeof(b->created_at), "%s", created ? created : "");
 	b->state = (uint32_t)state;
 	return 0;
 }
@@ -116,6 +119,7 @@ int32_t mock_box_save(struct abx_session *s, struct abx_call *call, const struct
 
 	(void)abx_json_add_str(doc, "name", b->name);
 	(void)abx_json_add_str(doc, "attempt", b->attempt);
+	(void)abx_json_add_str(doc, "created_at", b->created_at);
 	(void)abx_json_add_i64(doc, "state", b->state);
 	for (uint32_t i = 0; i < b->n_labels; i++)
 		(void)abx_json_add_str(labels, b->labels[i].key, b->labels[i].value);
@@ -137,6 +141,7 @@ int32_t mock_box_emit(struct abx_session *s, struct abx_call *call, const struct
 		.name = b->name,
 		.provider_data = "{\"mock\":true}",
 		.account = "mock-account",
+		.created_at = b->created_at,
 		.labels = b->labels,
 		.n_labels = b->n_labels,
 	};

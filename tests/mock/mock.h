@@ -43,7 +43,7 @@ struct abx_session {
 extern const struct abx_host *mock_host;
 
 struct mock_box {
-	char id[64], name[256], attempt[64];
+	char id[64], name[256], attempt[64], created_at[32];
 	uint32_t state;
 	struct abx_kv *labels;
 	uint32_t n_labels;

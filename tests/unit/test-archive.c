@@ -84,7 +84,7 @@ static const char odd_tree[] =
 	"'caf\303\251' 'back\\slash' '...' | xargs -0 -n 1 sh -c 'echo \"$1\" >\"./$1\"' sh && "
 	"printf x >\"$(printf 'n\\nl')\" && printf y >d/$(printf '%0255d' 1) && "
 	"l=$(printf '%0200d' 2) && mkdir -p $l/$l/$l/$l && printf z >$l/$l/$l/$l/end && "
-	"ln -s \"$(printf 'bad\\377')\" link && ln -s d/../d dirlink && ln -s $(printf '%0300d' 3) "
+	"ln -s \"$(printf 'bad\\377')\" link && ln -s ./d dirlink && ln -s $(printf '%0300d' 3) "
 	"longlink && touch -h -d 2001-01-01 longlink dirlink link && "
 	"chmod 600 ./-rf && chmod 4755 '...' && chmod 500 d/empty && "
 	"touch -d '1999-12-31 23:59:59' ./--help d/empty && head -c 700000 /dev/urandom >big && "
@@ -494,12 +494,12 @@ START_TEST(links_that_stay)
 		const char *path, *target;
 		bool stays;
 	} cases[] = {{"l", "x", true},		 {"l", "./x", true},
-		     {"l", "a/../x", true},	 {"l", "..", false},
+		     {"l", "a/../x", false},	 {"l", "..", false},
 		     {"l", "../x", false},	 {"a/l", "..", true},
 		     {"a/l", "../x", true},	 {"a/l", "../../x", false},
 		     {"a/b/l", "../../x", true}, {"l", "/etc", false},
 		     {"l", "", false},		 {"l", "a/../../x", false},
-		     {"a/l", "b//../..", true},	 {"a/l", "b//../../..", false}};
+		     {"a/l", "b//../..", false}, {"a/l", "b//../../..", false}};
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(cases); i++)
 		ck_assert_msg(abx_link_stays_beneath(cases[i].path, cases[i].target) ==
