@@ -8,6 +8,7 @@
 #include "core/seed/back-fetch.h"
 #include "core/seed/back-host.h"
 #include "core/seed/back-io.h"
+#include "core/seed/back-repo.h"
 #include "core/seed/index.h"
 #include "core/seed/seed-script.h"
 #include "core/util/beneath.h"
@@ -183,6 +184,7 @@ int abx_back_changes_io(const struct abx_box_io *io, const struct abx_back *back
 		r = ask(io, back, &changes, err);
 	if (r == 0) {
 		judge(&changes, root_fd, &sent);
+		abx_back_refuse_repositories(&changes, root_fd);
 		r = check_links(io, back, tmp, &changes, err);
 	}
 	abx_manifest_release(&sent);

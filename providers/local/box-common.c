@@ -93,6 +93,8 @@ void box_send_kind(enum lb_kind kind, int64_t value)
 	box_send(&m);
 }
 
+void (*box_at_fail)(void);
+
 static _Noreturn __attribute__((format(printf, 4, 0))) void
 fail_v(int code, const char *remedy, const char *why, const char *fmt, va_list ap)
 {
@@ -103,6 +105,8 @@ fail_v(int code, const char *remedy, const char *why, const char *fmt, va_list a
 		(void)snprintf(m.text + n, sizeof(m.text) - (size_t)n, ": %s", why);
 	if (remedy)
 		(void)snprintf(m.remedy, sizeof(m.remedy), "%s", remedy);
+	if (box_at_fail)
+		box_at_fail();
 	box_send(&m);
 	_exit(1);
 }

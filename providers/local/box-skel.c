@@ -271,15 +271,25 @@ static void make_usr_local(int layer)
 	(void)closedir(d);
 }
 
+/* One builder at a time, under the lock: a directory of this name is a dead one's. */
+static const char tmp[] = "building";
+static int building_fd = -1;
+
+/* What could not be finished, on a full disk perhaps, must not keep the disk full. */
+static void give_up_building(void)
+{
+	(void)abx_fs_remove_tree(building_fd, tmp);
+}
+
 static void build(int cache_fd, const char *name)
 {
-	/* One builder at a time, under the lock: a directory of this name is a dead one's. */
-	static const char tmp[] = "building";
 	uid_t user = LB_BOX_UID;
 	int layer, root, r = abx_fs_remove_tree(cache_fd, tmp);
 
 	if (r < 0)
 		box_fail_errno(-r, "state directory: cache");
+	building_fd = cache_fd;
+	box_at_fail = give_up_building;
 	if (mkdirat(cache_fd, tmp, 0755) < 0)
 		box_fail_errno(errno, "state directory: cache");
 	layer = openat(cache_fd, tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -302,6 +312,7 @@ static void build(int cache_fd, const char *name)
 	(void)close(layer);
 	if (renameat(cache_fd, tmp, cache_fd, name) < 0)
 		box_fail_errno(errno, "state directory: cache");
+	box_at_fail = NULL;
 }
 
 static void remove_unused(int cache_fd, const char *keep)

@@ -40,6 +40,8 @@ void box_seal_program(char **argv);
 void box_req_load(struct box_req *ret);
 void box_send(const struct lb_msg *m);
 void box_send_kind(enum lb_kind kind, int64_t value);
+/* Called before a helper ends by box_fail(); NULL: nothing to undo. */
+extern void (*box_at_fail)(void);
 /* Say why and end.  `remedy` may be NULL; `code` is an ABX_E*. */
 _Noreturn void box_fail(int code, const char *remedy, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
