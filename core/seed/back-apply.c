@@ -28,6 +28,7 @@ struct apply {
 
 	/* The file under way. */
 	int dirfd, fd;
+	bool unnamed;	  /* fd has no name yet */
 	const char *name; /* in the change's path */
 	char tmp[TMP_NAME_BYTES];
 	char target[PATH_MAX];
@@ -151,8 +152,12 @@ static int on_begin(void *ctx, size_t i, uint64_t size, struct abx_err *err)
 	if (c->mode == MODE_LINK)
 		return 0;
 	/* The user's umask counts for new files. */
-	a->fd = openat(a->dirfd, a->tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		       c->mode == MODE_PROGRAM ? 0777 : 0666);
+	a->fd = abx_fs_open_unnamed(a->dirfd, ".", c->mode == MODE_PROGRAM ? 0777 : 0666);
+	a->unnamed = a->fd >= 0;
+	if (!a->unnamed)
+		a->fd = openat(a->dirfd, a->tmp,
+			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			       c->mode == MODE_PROGRAM ? 0777 : 0666);
 	if (a->fd < 0)
 		fail_write(a, c, errno);
 	return 0;
@@ -207,6 +212,8 @@ static int finish_tmp(struct apply *a, const struct abx_change *c)
 		return symlinkat(a->target, a->dirfd, a->tmp) < 0 ? -errno : 0;
 	}
 	r = keep_mode(a, c);
+	if (r == 0 && a->unnamed)
+		r = abx_fs_name_it(a->fd, a->dirfd, a->tmp);
 	if (r == 0 && close(abx_steal_fd(&a->fd)) < 0)
 		r = -errno;
 	return r;

@@ -208,8 +208,7 @@ static int check_name_free(struct abx_db *db, const char *name, struct abx_err *
 	struct abx_box other;
 	int r = abx_db_query(db, &stmt, err,
 			     "SELECT " BOX_COLUMNS " FROM boxes"
-			     " WHERE name = ?1 OR substr(id, 1, length(?1)) = ?1"
-			     " ORDER BY name = ?1 DESC LIMIT 1",
+			     " WHERE name = ?1 OR id = ?1 ORDER BY name = ?1 DESC LIMIT 1",
 			     "s", name);
 
 	if (r < 0)
@@ -226,8 +225,8 @@ static int check_name_free(struct abx_db *db, const char *name, struct abx_err *
 				  other.workspace, abx_box_state_name(other.state));
 		(void)abx_err_remedy(err, "choose another name, or: agentbox destroy %s", name);
 	} else {
-		(void)abx_err_set(err, ABX_EEXIST, "name '%s': the id of box %s (%s) begins so",
-				  name, other.id, other.name);
+		(void)abx_err_set(err, ABX_EEXIST, "name '%s': that is the id of box %s (%s)", name,
+				  other.id, other.name);
 		(void)abx_err_remedy(err, "choose another name");
 	}
 	abx_box_release(&other);

@@ -41,31 +41,12 @@ static int64_t copy_bytes(int from, int to, int64_t limit)
 	return r < 0 ? r : done;
 }
 
-/* A file without a name: a client that goes away leaves nothing.  -1 where there is none. */
-static int open_unnamed(const char *path, const char *slash)
-{
-	char *dir = box_printf("%.*s", slash == path ? 1 : (int)(slash - path), path);
-	int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-
-	free(dir);
-	return fd;
-}
-
-static int name_it(int fd, const char *tmp)
-{
-	char *self = box_printf("/proc/self/fd/%d", fd);
-	int r = linkat(AT_FDCWD, self, AT_FDCWD, tmp, AT_SYMLINK_FOLLOW);
-
-	free(self);
-	return r;
-}
-
 int box_upload(const struct box_req *rq)
 {
 	mode_t mode = rq->h.file_mode ? rq->h.file_mode & 0777 : 0644;
 	const char *slash = strrchr(rq->path, '/');
 	bool unnamed;
-	char *tmp;
+	char *tmp, *dir;
 	uint64_t nonce;
 	int64_t n;
 	int fd, err;
@@ -80,7 +61,8 @@ int box_upload(const struct box_req *rq)
 		box_fail_errno(errno, "upload");
 	tmp = box_printf("%.*s/.agentbox-%016llx", (int)(slash - rq->path), rq->path,
 			 (unsigned long long)nonce);
-	fd = open_unnamed(rq->path, slash);
+	dir = box_printf("%.*s", slash == rq->path ? 1 : (int)(slash - rq->path), rq->path);
+	fd = abx_fs_open_unnamed(AT_FDCWD, dir, 0600);
 	unnamed = fd >= 0;
 	if (!unnamed)
 		fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -88,7 +70,8 @@ int box_upload(const struct box_req *rq)
 		box_fail_errno(errno, "upload: %.512s", rq->path);
 	n = copy_bytes(STDIN_FILENO, fd, rq->h.size_bytes);
 	if (n >= 0 && (rq->h.size_bytes < 0 || n == rq->h.size_bytes) && fchmod(fd, mode) == 0 &&
-	    (!unnamed || name_it(fd, tmp) == 0) && close(fd) == 0 && rename(tmp, rq->path) == 0) {
+	    (!unnamed || abx_fs_name_it(fd, AT_FDCWD, tmp) == 0) && close(fd) == 0 &&
+	    rename(tmp, rq->path) == 0) {
 		box_send_kind(LB_MSG_DONE, n);
 		return 0;
 	}

@@ -50,6 +50,21 @@ int abx_fs_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
+int abx_fs_open_unnamed(int dirfd, const char *dir, mode_t mode)
+{
+	int fd = openat(dirfd, dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int abx_fs_name_it(int fd, int dirfd, const char *name)
+{
+	char self[32];
+
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, self, dirfd, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
 static int fsync_parent(int dirfd, const char *path)
 {
 	const char *slash = strrchr(path, '/');

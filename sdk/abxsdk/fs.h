@@ -32,6 +32,12 @@ int abx_fs_mkdir_p(int dirfd, const char *path, mode_t mode);
  * that `path` names.  A missing one is success. */
 int abx_fs_remove_tree(int dirfd, const char *path);
 
+/* A file in directory `dir` that has no name, so that whoever is killed leaves nothing, and its
+ * name once it is whole; an existing one is -EEXIST.  Not every file system can: -EOPNOTSUPP,
+ * -EISDIR, -ENOENT.  A descriptor for writing, or -errno. */
+int abx_fs_open_unnamed(int dirfd, const char *dir, mode_t mode);
+int abx_fs_name_it(int fd, int dirfd, const char *name);
+
 /* Open a directory, O_PATH not used so that it can be read and locked. */
 int abx_fs_open_dir(int dirfd, const char *path);
 

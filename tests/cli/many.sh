@@ -7,6 +7,8 @@ count=50
 providers=mock
 if ab doctor --provider local >/dev/null 2>&1; then
 	providers="$providers local"
+else
+	skip 'the same with local boxes' -- 'none on this machine'
 fi
 mkdir "$T/repo"
 make_repo "$T/repo" >/dev/null

@@ -95,19 +95,15 @@ static int link_new(const char *path, const struct abx_buf *text)
 {
 	abx_autofree char *dir = strndup(path, (size_t)(strrchr(path, '/') - path));
 	abx_autoclose int fd = -1;
-	char self[64];
 	int r = abx_fs_mkdir_p(AT_FDCWD, dir, 0700);
 
 	if (r < 0)
 		return r;
-	fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	fd = abx_fs_open_unnamed(AT_FDCWD, dir, 0600);
 	if (fd < 0)
-		return -errno;
+		return abx_steal_fd(&fd);
 	r = abx_fs_write_all(fd, text->data, text->len);
-	if (r < 0)
-		return r;
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+	return r < 0 ? r : abx_fs_name_it(fd, AT_FDCWD, path);
 }
 
 int32_t mock_box_save(struct abx_session *s, struct abx_call *call, const struct mock_box *b)
