@@ -158,7 +158,11 @@ START_TEST(a_reused_pid_is_not_the_box)
 
 	ck_assert_int_eq(lh_provision("a1"), ABX_OK);
 	kept = unit_read("store/boxes/a1/run.json");
-	damage_run("\"start_time\": ", "\"start_time\": 9");
+	/* Another first digit than it has. */
+	if (strstr(kept, "\"start_time\": 9"))
+		damage_run("\"start_time\": ", "\"start_time\": 8");
+	else
+		damage_run("\"start_time\": ", "\"start_time\": 9");
 	ck_assert_int_eq(lh_state("a1"), ABX_STATE_STOPPED);
 	unit_write_text("store/boxes/a1/run.json", kept);
 	ck_assert_int_eq(lh_state("a1"), ABX_STATE_RUNNING);
