@@ -160,7 +160,7 @@ int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec
 				   "box '%s' was stopped while the command ran in it", box->name);
 	/* The machine restarted, or the box was stopped behind our back: nothing ran yet. */
 	if (r == ABX_ESTATE) {
-		r = abx_lifecycle_wake(app, box, err);
+		r = abx_lifecycle_start(app, box, err);
 		if (r < 0)
 			return r;
 		o.box_id = box->id;

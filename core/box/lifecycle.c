@@ -224,8 +224,3 @@ int abx_lifecycle_ensure_running(struct abx_app *app, struct abx_box *box, struc
 		return r;
 	return abx_lifecycle_start(app, box, err);
 }
-
-int abx_lifecycle_wake(struct abx_app *app, struct abx_box *box, struct abx_err *err)
-{
-	return abx_lifecycle_start(app, box, err);
-}

@@ -25,10 +25,9 @@ int abx_lifecycle_forget(struct abx_app *app, struct abx_box *box, struct abx_er
 
 /*
  * Make sure that a command can run in it: starts a stopped one.  The state on record is
- * believed, so that exec costs no further round trip; abx_lifecycle_wake() is for the
+ * believed, so that exec costs no further round trip; abx_lifecycle_start() is for the
  * caller whose command then failed with ABX_ESTATE.
  */
 int abx_lifecycle_ensure_running(struct abx_app *app, struct abx_box *box, struct abx_err *err);
-int abx_lifecycle_wake(struct abx_app *app, struct abx_box *box, struct abx_err *err);
 
 #endif

@@ -20,25 +20,13 @@ static int report(struct abx_cli *cli, const struct abx_box *box, uint64_t files
 			    box->name, box->name, box->name, box->name);
 }
 
-static int collect_env(const struct abx_strv *vars, const struct abx_strv *files,
-		       struct abx_env *env, struct abx_err *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < files->len && r == 0; i++)
-		r = abx_env_load(env, files->items[i], err);
-	for (size_t i = 0; i < vars->len && r == 0; i++)
-		r = abx_env_add_arg(env, vars->items[i], err);
-	return r;
-}
-
 static int create(struct abx_cli *cli, struct abx_create *req, const struct abx_strv *vars,
 		  const struct abx_strv *files, struct abx_err *err)
 {
 	struct abx_env env = {0};
 	struct abx_box box = {0};
 	uint64_t n_files = 0, n_bytes = 0;
-	int r = collect_env(vars, files, &env, err);
+	int r = abx_env_collect(&env, files, vars, err);
 
 	if (r == 0) {
 		req->provider = cli->provider;

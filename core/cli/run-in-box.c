@@ -15,17 +15,6 @@ struct run_options {
 	bool no_stdin, detach, interactive;
 };
 
-static int load_env(const struct run_options *o, struct abx_env *env, struct abx_err *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < o->files.len && r == 0; i++)
-		r = abx_env_load(env, o->files.items[i], err);
-	for (size_t i = 0; i < o->vars.len && r == 0; i++)
-		r = abx_env_add_arg(env, o->vars.items[i], err);
-	return r;
-}
-
 /* One word is a script; several are a command whose words stay as they are. */
 static void shell_argv(const struct abx_args *args, struct abx_strv *ret)
 {
@@ -56,7 +45,7 @@ static int run_command(struct abx_cli *cli, const struct abx_args *args,
 	int r = abx_select_box(&cli->app, args->n_pos ? args->pos[0] : NULL, &box, err);
 
 	if (r == 0)
-		r = load_env(o, &env, err);
+		r = abx_env_collect(&env, &o->files, &o->vars, err);
 	if (r == 0) {
 		if (login_shell)
 			shell_argv(args, &words);

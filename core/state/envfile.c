@@ -299,6 +299,18 @@ int abx_env_add_arg(struct abx_env *e, const char *arg, struct abx_err *err)
 	return 0;
 }
 
+int abx_env_collect(struct abx_env *e, const struct abx_strv *files, const struct abx_strv *args,
+		    struct abx_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < files->len && r == 0; i++)
+		r = abx_env_load(e, files->items[i], err);
+	for (size_t i = 0; i < args->len && r == 0; i++)
+		r = abx_env_add_arg(e, args->items[i], err);
+	return r;
+}
+
 static void format_value(struct abx_buf *b, const char *value)
 {
 	if (!strchr(value, '\'')) {

@@ -45,6 +45,9 @@ int abx_env_parse(struct abx_env *e, const char *name, const char *text, size_t 
 int abx_env_load(struct abx_env *e, const char *path, struct abx_err *err);
 /* "K=V" or "K" (taken from our environment; ABX_EUSAGE when it is not there). */
 int abx_env_add_arg(struct abx_env *e, const char *arg, struct abx_err *err);
+/* All of --env-file, then all of -e, which win. */
+int abx_env_collect(struct abx_env *e, const struct abx_strv *files, const struct abx_strv *args,
+		    struct abx_err *err);
 /* Text that abx_env_parse and a POSIX shell read back identically; free it. */
 char *abx_env_format(const struct abx_env *e);
 /* As an array for the ABI; pointers into `e`; free() the array. */
