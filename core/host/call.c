@@ -57,6 +57,7 @@ void abx_call_unref(struct abx_call *call)
 	free(call->results);
 	arg_release(&call->sandbox);
 	arg_release(&call->request);
+	arg_release(&call->plain);
 	abx_cleanup_close(&call->fds[0]);
 	abx_cleanup_close(&call->fds[1]);
 	abx_cleanup_close(&call->cancel_event);
@@ -90,6 +91,12 @@ int abx_call_set_request(struct abx_call *call, const struct abx_record_type *ty
 			 const void *request, struct abx_err *err)
 {
 	return set_arg(&call->request, type, request, err);
+}
+
+int abx_call_set_plain(struct abx_call *call, const struct abx_plain_args *plain,
+		       struct abx_err *err)
+{
+	return set_arg(&call->plain, &abx_record_plain, plain, err);
 }
 
 void abx_call_cancel(struct abx_call *call)

@@ -41,20 +41,23 @@ struct abx_call_sink {
 	bool deaf;				 /* a clean-up: progress cannot end it */
 	atomic_ullong *round_trips;		 /* may be NULL */
 	const struct abx_exec *exec;		 /* the caller's callbacks */
+	const struct abx_watcher *watcher;	 /* sandboxes go there and are not kept */
+	const struct abx_log_sink *log;		 /* NULL: where ctx says */
+	const char *attempt;			 /* of abx_call_opts */
 };
 
 struct abx_call {
 	atomic_uint refs;
 	int cancel_event;    /* what the provider polls; raised once, never lowered */
 	int64_t deadline_ms; /* abx_now_ms()'s clock; INT64_MAX = none */
-	struct abx_arg sandbox, request;
+	struct abx_arg sandbox, request, plain;
 	int fds[2]; /* duplicates of descriptors in the request */
 	struct abx_exit exit;
 	const struct abx_session_args *session_args;
 	struct abx_session *session; /* what session_open returned */
 
 	pthread_mutex_t lock;
-	bool abandoned, done, retries_used_up;
+	bool abandoned, done, retries_used_up, delivered;
 	int32_t code; /* valid once done */
 	struct abx_call_sink sink;
 	struct abx_err failure; /* what it said through fail() */
@@ -72,6 +75,8 @@ void abx_call_unref(struct abx_call *call);
 int abx_call_set_sandbox(struct abx_call *call, const struct abx_sandbox *s, struct abx_err *err);
 int abx_call_set_request(struct abx_call *call, const struct abx_record_type *type,
 			 const void *request, struct abx_err *err);
+int abx_call_set_plain(struct abx_call *call, const struct abx_plain_args *plain,
+		       struct abx_err *err);
 
 /* Make cancel_fd readable. */
 void abx_call_cancel(struct abx_call *call);

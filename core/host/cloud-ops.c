@@ -65,18 +65,6 @@ static const struct abx_op op_destroy = {"destroy", invoke_destroy, true, false,
 static const struct abx_op op_resource_delete = {"resource_delete", invoke_resource_delete, true,
 						 false, false};
 
-/* Nothing but success or failure is of interest. */
-static int run_plain(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_op *op,
-		     const struct abx_op_args *args, struct abx_err *err)
-{
-	struct abx_call *call;
-	int r = abx_run(c, o, op, args, &call, err);
-
-	if (r == 0)
-		abx_call_unref(call);
-	return r;
-}
-
 int abx_cloud_verify(struct abx_cloud *c, const struct abx_call_opts *o, char **ret_account,
 		     struct abx_err *err)
 {
@@ -192,7 +180,7 @@ int abx_cloud_start(struct abx_cloud *c, const struct abx_call_opts *o, const st
 	args.sandbox = s;
 	args.type = &abx_record_start_req;
 	args.request = req;
-	return run_plain(c, o, &op_start, &args, err);
+	return abx_run_plain(c, o, &op_start, &args, err);
 }
 
 static int run_stop(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_op *op,
@@ -204,7 +192,7 @@ static int run_stop(struct abx_cloud *c, const struct abx_call_opts *o, const st
 	args.sandbox = s;
 	args.type = &abx_record_stop_req;
 	args.request = req;
-	return run_plain(c, o, op, &args, err);
+	return abx_run_plain(c, o, op, &args, err);
 }
 
 int abx_cloud_stop(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
@@ -232,17 +220,10 @@ int abx_cloud_resource_delete(struct abx_cloud *c, const struct abx_call_opts *o
 			      const struct abx_resource *res, struct abx_err *err)
 {
 	struct abx_op_args args = ABX_OP_ARGS_INIT;
-	struct abx_err why = ABX_ERR_INIT;
-	int r;
 
 	if (!c->plugin->table.resource_delete)
-		return abx_run_not_supported(c, "resource_delete", err);
+		return abx_run_cannot(c, "delete what it made beside a box", err);
 	args.type = &abx_record_resource;
 	args.request = res;
-	r = run_plain(c, o, &op_resource_delete, &args, &why);
-	if (r == 0 || r == ABX_ENOTFOUND)
-		return 0;
-	if (err)
-		*err = why;
-	return r;
+	return abx_run_delete(c, o, &op_resource_delete, &args, err);
 }

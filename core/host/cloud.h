@@ -61,6 +61,9 @@ struct abx_call_opts {
 	int64_t timeout_ms; /* 0 = no deadline */
 	bool cleanup;	    /* not cancelled by the user's Ctrl-C: undoing must finish */
 	const char *box_id; /* whose emitted sandbox and resources are recorded; may be NULL */
+	/* What is made outside of any box is recorded under it (core/state/attempt.h); may be
+	 * NULL. */
+	const char *attempt;
 };
 
 /* A copy of what the provider emitted. */
@@ -75,6 +78,73 @@ struct abx_sandbox_list {
 };
 void abx_sandbox_list_release(struct abx_sandbox_list *l);
 const char *abx_sandbox_label(const struct abx_sandbox *s, const char *key);
+
+bool abx_sandbox_has_labels(const struct abx_sandbox *s, const struct abx_kv *labels, uint32_t n);
+
+/* Copies of what else a provider emits; each _release frees what it points to. */
+struct abx_snapshot_copy {
+	struct abx_snapshot s;
+	void *memory;
+};
+void abx_snapshot_copy_release(struct abx_snapshot_copy *c);
+struct abx_snapshot_list {
+	struct abx_snapshot_copy *items;
+	size_t len;
+};
+void abx_snapshot_list_release(struct abx_snapshot_list *l);
+
+struct abx_resource_copy {
+	struct abx_resource r;
+	void *memory;
+};
+void abx_resource_copy_release(struct abx_resource_copy *c);
+struct abx_resource_list {
+	struct abx_resource_copy *items;
+	size_t len;
+};
+void abx_resource_list_release(struct abx_resource_list *l);
+
+struct abx_file_copy {
+	struct abx_file f;
+	void *memory;
+};
+struct abx_file_list {
+	struct abx_file_copy *items;
+	size_t len;
+};
+void abx_file_list_release(struct abx_file_list *l);
+
+struct abx_rate_copy {
+	struct abx_rate r;
+	void *memory;
+};
+struct abx_rate_list {
+	struct abx_rate_copy *items;
+	size_t len;
+};
+void abx_rate_list_release(struct abx_rate_list *l);
+
+struct abx_url_copy {
+	struct abx_url u;
+	void *memory;
+};
+void abx_url_copy_release(struct abx_url_copy *c);
+
+struct abx_ssh_copy {
+	struct abx_ssh s;
+	void *memory;
+};
+void abx_ssh_copy_release(struct abx_ssh_copy *c);
+
+/* Where changes and logs go, on the provider's thread; non-zero gives up (ABX_ECANCELED). */
+struct abx_watcher {
+	int (*changed)(void *ctx, const struct abx_sandbox *s);
+	void *ctx;
+};
+struct abx_log_sink {
+	int (*output)(void *ctx, int stream, const void *data, size_t len);
+	void *ctx;
+};
 
 /* Rows of verify, doctor, choices: parallel key and value lists, one per row. */
 struct abx_row {
@@ -132,5 +202,110 @@ int abx_cloud_put_tar(struct abx_cloud *c, const struct abx_call_opts *o,
 int abx_cloud_get_tar(struct abx_cloud *c, const struct abx_call_opts *o,
 		      const struct abx_sandbox *s, const struct abx_transfer *req,
 		      struct abx_err *err);
+
+/*
+ * The operations below need not be there: ABX_ENOTSUP, "provider 'x': cannot ...".  Ask
+ * abx_cloud_table() beforehand where that decides what is done at all.
+ */
+
+/* cloud-set.c: changing a box that is there. */
+int abx_cloud_pause(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		    const struct abx_stop_req *req, struct abx_err *err);
+int abx_cloud_resume(struct abx_cloud *c, const struct abx_call_opts *o,
+		     const struct abx_sandbox *s, const struct abx_start_req *req,
+		     struct abx_err *err);
+/* Until `target_ms` of the Unix epoch; what was granted is recorded.  Repeated only where the
+ * deadline is set, not added to. */
+int abx_cloud_renew(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		    int64_t target_ms, int64_t current_ms, struct abx_err *err);
+/* allow and deny as in abx_provision: both NULL = everything, an empty allow list = nothing. */
+int abx_cloud_set_egress(struct abx_cloud *c, const struct abx_call_opts *o,
+			 const struct abx_sandbox *s, const struct abx_policy *req,
+			 struct abx_err *err);
+int abx_cloud_set_inbound(struct abx_cloud *c, const struct abx_call_opts *o,
+			  const struct abx_sandbox *s, const struct abx_policy *req,
+			  struct abx_err *err);
+/* Make it reachable again after a change of address. */
+int abx_cloud_repair(struct abx_cloud *c, const struct abx_call_opts *o,
+		     const struct abx_sandbox *s, struct abx_err *err);
+/* May be called while the exec that it names blocks on another thread. */
+int abx_cloud_exec_signal(struct abx_cloud *c, const struct abx_call_opts *o,
+			  const struct abx_sandbox *s, const char *exec_id, int signo,
+			  struct abx_err *err);
+/* The provider's own subcommand argv[0]; s may be NULL; rows are its answer, output goes to
+ * `log` (may be NULL: as ctx says). */
+int abx_cloud_command(struct abx_cloud *c, const struct abx_call_opts *o,
+		      const struct abx_sandbox *s, const char *const *argv,
+		      const struct abx_log_sink *log, struct abx_row_list *ret,
+		      struct abx_err *err);
+
+/* cloud-look.c: looking at boxes. */
+/* Every change of sandboxes with these labels, and how they are at first, until the deadline
+ * (ABX_ETIMEDOUT), a cancel, or until `changed` gives up (ABX_ECANCELED). */
+int abx_cloud_watch(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_kv *labels,
+		    uint32_t n_labels, const struct abx_watcher *to, struct abx_err *err);
+/* One row. */
+int abx_cloud_stats(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		    struct abx_row_list *ret, struct abx_err *err);
+int abx_cloud_logs(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		   const struct abx_logs_req *req, const struct abx_log_sink *to,
+		   struct abx_err *err);
+/* s NULL: what a box would cost. */
+int abx_cloud_rates(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		    struct abx_rate_list *ret, struct abx_err *err);
+int abx_cloud_usage(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		    struct abx_usage *ret, struct abx_err *err);
+/* Token and header are secret and redacted from now on. */
+int abx_cloud_url(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		  const struct abx_url_req *req, struct abx_url_copy *ret, struct abx_err *err);
+int abx_cloud_ssh(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		  struct abx_ssh_copy *ret, struct abx_err *err);
+/* Names are bytes from the box: one component each, never "." or "..". */
+int abx_cloud_list_files(struct abx_cloud *c, const struct abx_call_opts *o,
+			 const struct abx_sandbox *s, const char *dir, struct abx_file_list *ret,
+			 struct abx_err *err);
+/* What an option of the provider may be: rows of value, label, note. */
+int abx_cloud_choices(struct abx_cloud *c, const struct abx_call_opts *o, const char *option,
+		      struct abx_row_list *ret, struct abx_err *err);
+int abx_cloud_resource_list(struct abx_cloud *c, const struct abx_call_opts *o,
+			    const struct abx_kv *labels, uint32_t n_labels,
+			    struct abx_resource_list *ret, struct abx_err *err);
+
+/*
+ * cloud-snapshot.c, cloud-volume.c: what outlives a box.  Making one is never repeated.  With
+ * o->attempt its name outside is on record as soon as the provider says it, and when an
+ * answer is lost, the one object that carries all of the request's labels is the answer; so
+ * give one label that is this attempt's own (core/state/attempt.h).  Deleting what is gone is
+ * success.
+ */
+int abx_cloud_snapshot_create(struct abx_cloud *c, const struct abx_call_opts *o,
+			      const struct abx_sandbox *s, const struct abx_snapshot_req *req,
+			      struct abx_snapshot_copy *ret, struct abx_err *err);
+int abx_cloud_snapshot_list(struct abx_cloud *c, const struct abx_call_opts *o,
+			    const struct abx_kv *labels, uint32_t n_labels,
+			    struct abx_snapshot_list *ret, struct abx_err *err);
+/* Without the operation it is looked for in the list. */
+int abx_cloud_snapshot_exists(struct abx_cloud *c, const struct abx_call_opts *o, const char *ref,
+			      bool *ret, struct abx_err *err);
+int abx_cloud_snapshot_delete(struct abx_cloud *c, const struct abx_call_opts *o, const char *ref,
+			      struct abx_err *err);
+/* `log` gets the build's output; may be NULL. */
+int abx_cloud_prepare(struct abx_cloud *c, const struct abx_call_opts *o,
+		      const struct abx_prepare *req, const struct abx_log_sink *log,
+		      struct abx_snapshot_copy *ret, struct abx_err *err);
+int abx_cloud_image_list(struct abx_cloud *c, const struct abx_call_opts *o,
+			 const struct abx_kv *labels, uint32_t n_labels,
+			 struct abx_snapshot_list *ret, struct abx_err *err);
+int abx_cloud_image_delete(struct abx_cloud *c, const struct abx_call_opts *o, const char *ref,
+			   struct abx_err *err);
+/* The volume of that name, made when there is none; its id is in the result. */
+int abx_cloud_volume_ensure(struct abx_cloud *c, const struct abx_call_opts *o,
+			    const struct abx_volume_req *req, struct abx_resource_copy *ret,
+			    struct abx_err *err);
+int abx_cloud_volume_list(struct abx_cloud *c, const struct abx_call_opts *o,
+			  const struct abx_kv *labels, uint32_t n_labels,
+			  struct abx_resource_list *ret, struct abx_err *err);
+int abx_cloud_volume_delete(struct abx_cloud *c, const struct abx_call_opts *o, const char *id,
+			    struct abx_err *err);
 
 #endif

@@ -38,9 +38,24 @@ static int store(struct abx_call *call, const struct abx_result *result, struct 
 	if (result->type == &abx_record_sandbox && to->box_id)
 		return abx_boxes_set_sandbox(to->ctx->db, to->box_id, result->record, err);
 	if (result->type == &abx_record_resource)
-		return abx_resources_note(to->ctx->db, to->provider, to->box_id, result->record,
-					  result->phase, err);
+		return abx_resources_note_of(to->ctx->db, to->provider, to->box_id, to->attempt,
+					     result->record, result->phase, err);
+	if (result->type == &abx_record_snapshot && to->attempt)
+		return abx_resources_made(to->ctx->db, to->attempt,
+					  ((const struct abx_snapshot *)result->record)->ref, err);
 	return 0;
+}
+
+/* A change that somebody waits for; whoever watches for some labels wants no other. */
+static int show(struct abx_call *call, const struct abx_sandbox *s)
+{
+	const struct abx_watcher *to = call->sink.watcher;
+	const struct abx_list_req *wanted = call->request.record;
+
+	if (!abx_sandbox_has_labels(s, wanted->labels, wanted->n_labels))
+		return 0;
+	call->delivered = true;
+	return to->changed(to->ctx, s) ? ABX_ECANCELED : 0;
 }
 
 static int accept(struct abx_call *call, const struct abx_record_type *type, const void *src,
@@ -55,6 +70,11 @@ static int accept(struct abx_call *call, const struct abx_record_type *type, con
 	r = abx_record_copy(type, src, result.record, &result.memory, err);
 	if (r < 0)
 		(void)abx_err_wrap(err, "broken result");
+	if (r == 0 && call->sink.watcher && type == &abx_record_sandbox) {
+		r = show(call, result.record);
+		abx_result_release(&result);
+		return r;
+	}
 	if (r == 0)
 		r = store(call, &result, err);
 	if (r < 0) {
@@ -74,7 +94,7 @@ static int32_t emit(struct abx_call *call, const struct abx_record_type *type, c
 	if (!abx_call_enter(call))
 		return ABX_ECANCELED;
 	r = accept(call, type, src, phase, &err);
-	if (r < 0 && !call->broken.code)
+	if (err.code && !call->broken.code)
 		call->broken = err;
 	abx_call_leave(call);
 	return r < ABX_EPROTO ? ABX_EIO : r;
@@ -129,13 +149,22 @@ int32_t abx_emit_row(struct abx_call *call, const struct abx_kv *cells, uint32_t
 
 int32_t abx_emit_log(struct abx_call *call, int32_t stream, const void *data, size_t len)
 {
+	const struct abx_log_sink *to;
 	const struct abx_host_ctx *ctx;
+	int32_t r = ABX_OK;
 
+	if (stream != ABX_STREAM_STDOUT && stream != ABX_STREAM_STDERR)
+		return ABX_EPROTO;
 	if (!abx_call_enter(call))
 		return ABX_ECANCELED;
+	to = call->sink.log;
 	ctx = call->sink.ctx;
-	if (ctx && ctx->log_output && len)
+	if (len)
+		call->delivered = true;
+	if (to && len)
+		r = to->output(to->ctx, stream, data, len) ? ABX_ECANCELED : ABX_OK;
+	else if (ctx && ctx->log_output && len)
 		ctx->log_output(ctx->log_ctx, stream, data, len);
 	abx_call_leave(call);
-	return ABX_OK;
+	return r;
 }

@@ -82,7 +82,7 @@ int abx_exec_put_tar(struct abx_cloud *c, const struct abx_call_opts *o,
 	int r = 0;
 
 	if (!(abx_cloud_caps(c) & ABX_CAP_EXEC_STDIN))
-		return abx_run_not_supported(c, "put_tar", err);
+		return abx_run_cannot(c, "unpack a tar stream", err);
 	if (req->flags & ABX_XFER_CREATE_PARENTS)
 		r = run_or_fail(c, o, "put_tar", s, mkdir_argv, req->owner, -1, -1, err);
 	if (r == 0)
@@ -118,7 +118,7 @@ int abx_exec_get_tar(struct abx_cloud *c, const struct abx_call_opts *o,
 	int r;
 
 	if ((abx_cloud_caps(c) & needed) != needed)
-		return abx_run_not_supported(c, "get_tar", err);
+		return abx_run_cannot(c, "give out a tar stream", err);
 	r = run(c, o, s, test_argv, NULL, -1, &nothing, err);
 	if (r < 0)
 		return r;

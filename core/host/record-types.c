@@ -168,5 +168,50 @@ static const struct abx_field transfer_fields[] = {
 };
 TYPE(abx_record_transfer, "transfer request", abx_transfer, owner, transfer_fields);
 
+static const struct abx_field prepare_fields[] = {
+	STR(abx_prepare, name, SHORT, ABX_FIELD_REQUIRED),
+	STR(abx_prepare, from, TEXT, 0),
+	STR(abx_prepare, dockerfile, REQUEST, 0),
+	STR(abx_prepare, script, REQUEST, 0),
+	STR(abx_prepare, fingerprint, SHORT, 0),
+	STR(abx_prepare, size, SHORT, 0),
+	STR(abx_prepare, location, SHORT, 0),
+	LIST(abx_prepare, steps, n_steps, ABX_FIELD_STEPS),
+	KV(abx_prepare, args, n_args, REQUEST),
+	KV(abx_prepare, labels, n_labels, TEXT),
+	KV(abx_prepare, options, n_options, REQUEST),
+};
+TYPE(abx_record_prepare, "prepare request", abx_prepare, reserved0, prepare_fields);
+
+PLAIN_TYPE(abx_record_url_req, "url request", abx_url_req, ttl_ms);
+
+static const struct abx_field snapshot_req_fields[] = {
+	STR(abx_snapshot_req, name, SHORT, 0),
+	KV(abx_snapshot_req, labels, n_labels, TEXT),
+};
+TYPE(abx_record_snapshot_req, "snapshot request", abx_snapshot_req, labels, snapshot_req_fields);
+
+PLAIN_TYPE(abx_record_logs_req, "logs request", abx_logs_req, tail);
+
+static const struct abx_field volume_req_fields[] = {
+	STR(abx_volume_req, name, SHORT, ABX_FIELD_REQUIRED),
+	STR(abx_volume_req, size, SHORT, 0),
+	KV(abx_volume_req, labels, n_labels, TEXT),
+};
+TYPE(abx_record_volume_req, "volume request", abx_volume_req, labels, volume_req_fields);
+
+static const struct abx_field policy_fields[] = {
+	STRV(abx_policy, allow, 0),
+	STRV(abx_policy, deny, 0),
+};
+TYPE(abx_record_policy, "policy", abx_policy, deny, policy_fields);
+
+static const struct abx_field plain_fields[] = {
+	STR(abx_plain_args, text, REQUEST, 0),
+	STRV(abx_plain_args, argv, 0),
+};
+TYPE(abx_record_plain, "request", abx_plain_args, b, plain_fields);
+
 _Static_assert(sizeof(struct abx_provision) <= 512, "record.c's RECORD_MAX_BYTES");
+_Static_assert(sizeof(struct abx_prepare) <= 512, "record.c's RECORD_MAX_BYTES");
 _Static_assert(offsetof(struct abx_provision, n_env) != 0, "a count is never first");

@@ -12,6 +12,7 @@
 #define MAX_PAIRS 1024
 #define MAX_STRINGS 65536
 #define MAX_MOUNTS 256
+#define MAX_STEPS 4096
 
 /*
  * The memory behind a copy is one block.  It is measured in a first walk and filled in a
@@ -179,6 +180,34 @@ static int pack_u16(struct pack *p, const struct abx_field *f, const uint16_t *l
 	return 0;
 }
 
+static int pack_steps(struct pack *p, const struct abx_field *f, const struct abx_build_step *list,
+		      uint32_t n, const void **ret)
+{
+	struct abx_field op = *f;
+	struct abx_build_step *copy;
+	int r = 0;
+
+	op.flags = ABX_FIELD_REQUIRED;
+	if (n > MAX_STEPS)
+		return broken(p, f, "has too many steps");
+	if (n && !list)
+		return broken(p, f, "is missing");
+	copy = pack_take(p, n * sizeof(*copy), alignof(struct abx_build_step));
+	for (uint32_t i = 0; i < n && r == 0; i++) {
+		const void *name = NULL, *args = NULL;
+
+		r = pack_str(p, &op, list[i].op, &name);
+		if (r == 0)
+			r = pack_strv(p, f, list[i].args, &args);
+		if (copy) {
+			copy[i].op = name;
+			copy[i].args = args;
+		}
+	}
+	*ret = copy;
+	return r;
+}
+
 static int pack_field(struct pack *p, const struct abx_field *f, const char *src, char *dst)
 {
 	const void *from, *to = NULL;
@@ -203,6 +232,9 @@ static int pack_field(struct pack *p, const struct abx_field *f, const char *src
 		break;
 	case ABX_FIELD_U16:
 		r = pack_u16(p, f, from, n, &to);
+		break;
+	case ABX_FIELD_STEPS:
+		r = pack_steps(p, f, from, n, &to);
 		break;
 	}
 	memcpy(dst + f->offset, &to, sizeof(to));

@@ -31,6 +31,7 @@ enum abx_field_kind {
 	ABX_FIELD_STRV,	  /* const char *const *, NULL-terminated */
 	ABX_FIELD_MOUNTS, /* const struct abx_mount *const *, `count` of them */
 	ABX_FIELD_U16,	  /* const uint16_t *, `count` of them */
+	ABX_FIELD_STEPS,  /* const struct abx_build_step *, `count` of them */
 };
 
 #define ABX_FIELD_REQUIRED 1 /* not NULL, not empty */
@@ -56,6 +57,14 @@ struct abx_row_record {
 	const struct abx_kv *cells;
 };
 
+/* Arguments of operations that take no struct, as one. */
+struct abx_plain_args {
+	uint32_t struct_size, reserved0;
+	const char *text;
+	const char *const *argv;
+	int64_t a, b;
+};
+
 /* From providers. */
 extern const struct abx_record_type abx_record_sandbox, abx_record_resource, abx_record_snapshot,
 	abx_record_url, abx_record_ssh, abx_record_file, abx_record_rate, abx_record_usage,
@@ -63,7 +72,8 @@ extern const struct abx_record_type abx_record_sandbox, abx_record_resource, abx
 /* To providers. */
 extern const struct abx_record_type abx_record_sandbox_ref, abx_record_list_req,
 	abx_record_provision, abx_record_start_req, abx_record_stop_req, abx_record_exec,
-	abx_record_transfer;
+	abx_record_transfer, abx_record_prepare, abx_record_url_req, abx_record_snapshot_req,
+	abx_record_logs_req, abx_record_volume_req, abx_record_policy, abx_record_plain;
 
 /* ret points to t->size bytes. */
 int abx_record_copy(const struct abx_record_type *t, const void *src, void *ret, void **ret_memory,

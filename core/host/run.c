@@ -33,9 +33,10 @@ int abx_run_fail(const struct abx_cloud *c, const char *op, int code, struct abx
 	return code;
 }
 
-int abx_run_not_supported(const struct abx_cloud *c, const char *op, struct abx_err *err)
+int abx_run_cannot(const struct abx_cloud *c, const char *what, struct abx_err *err)
 {
-	return abx_run_fail(c, op, ABX_ENOTSUP, err, "not supported");
+	return abx_err_set(err, ABX_ENOTSUP, "provider '%s': cannot %s", c->plugin->table.name,
+			   what);
 }
 
 static int duplicate(const struct abx_op_args *args, struct abx_call *call, struct abx_err *err)
@@ -59,6 +60,8 @@ static int prepare(struct abx_cloud *c, const struct abx_call_opts *o, const str
 		r = abx_call_set_sandbox(call, args->sandbox, err);
 	if (r == 0 && args->request)
 		r = abx_call_set_request(call, args->type, args->request, err);
+	if (r == 0 && args->plain)
+		r = abx_call_set_plain(call, args->plain, err);
 	if (r == 0)
 		r = duplicate(args, call, err);
 	call->session_args = &c->args;
@@ -70,6 +73,9 @@ static int prepare(struct abx_cloud *c, const struct abx_call_opts *o, const str
 	call->sink.deaf = o->cleanup;
 	call->sink.round_trips = &c->round_trips;
 	call->sink.exec = args->exec;
+	call->sink.watcher = args->watcher;
+	call->sink.log = args->log;
+	call->sink.attempt = o->attempt;
 	return r;
 }
 
@@ -244,7 +250,8 @@ static int run_once(struct abx_cloud *c, const struct abx_call_opts *o, const st
 		r = execute(c, op, call, cancel_fd, err);
 		if (!op->any_time)
 			abx_gate_leave(gate_of(c));
-		*ret_again = op->repeatable && !is_lost(c) && !call->retries_used_up;
+		*ret_again =
+			op->repeatable && !is_lost(c) && !call->retries_used_up && !call->delivered;
 	}
 	if (r == 0)
 		*ret = call;
@@ -294,6 +301,30 @@ int abx_run(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx
 		}
 	}
 	if (r < 0 && err)
+		*err = why;
+	return r;
+}
+
+int abx_run_plain(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_op *op,
+		  const struct abx_op_args *args, struct abx_err *err)
+{
+	struct abx_call *call;
+	int r = abx_run(c, o, op, args, &call, err);
+
+	if (r == 0)
+		abx_call_unref(call);
+	return r;
+}
+
+int abx_run_delete(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_op *op,
+		   const struct abx_op_args *args, struct abx_err *err)
+{
+	struct abx_err why = ABX_ERR_INIT;
+	int r = abx_run_plain(c, o, op, args, &why);
+
+	if (r == 0 || r == ABX_ENOTFOUND)
+		return 0;
+	if (err)
 		*err = why;
 	return r;
 }

@@ -16,6 +16,8 @@
 
 /* How long a provider may go on after its deadline or a cancel. */
 #define ABX_GRACE_MS 1000
+/* How long to look for what was made when the answer was lost. */
+#define ABX_FIND_LOST_MS 60000
 
 struct abx_cloud {
 	struct abx_plugin *plugin;
@@ -46,6 +48,9 @@ struct abx_op_args {
 	const void *request; /* of `type`; may be NULL */
 	int fds[2];	     /* duplicated into call->fds; -1 = none */
 	const struct abx_exec *exec;
+	const struct abx_plain_args *plain; /* beside `request`; may be NULL */
+	const struct abx_watcher *watcher;
+	const struct abx_log_sink *log;
 };
 
 #define ABX_OP_ARGS_INIT          \
@@ -57,8 +62,15 @@ struct abx_op_args {
 int abx_run(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_op *op,
 	    const struct abx_op_args *args, struct abx_call **ret, struct abx_err *err);
 
-/* "provider 'x': op: not supported" */
-int abx_run_not_supported(const struct abx_cloud *c, const char *op, struct abx_err *err);
+/* The same where nothing but success or failure is of interest. */
+int abx_run_plain(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_op *op,
+		  const struct abx_op_args *args, struct abx_err *err);
+/* What is gone is deleted: ABX_ENOTFOUND is success. */
+int abx_run_delete(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_op *op,
+		   const struct abx_op_args *args, struct abx_err *err);
+
+/* "provider 'x': cannot do that", ABX_ENOTSUP. */
+int abx_run_cannot(const struct abx_cloud *c, const char *what, struct abx_err *err);
 /* "provider 'x': op: why", of a code. */
 int abx_run_fail(const struct abx_cloud *c, const char *op, int code, struct abx_err *err,
 		 const char *fmt, ...) ABX_PRINTF(5, 6);

@@ -78,6 +78,8 @@ void abx_resource_rows_release(struct abx_resource_rows *rows)
 		free(rows->items[i].id);
 		free(rows->items[i].name);
 		free(rows->items[i].sandbox_id);
+		free(rows->items[i].attempt);
+		free(rows->items[i].record);
 	}
 	free(rows->items);
 	memset(rows, 0, sizeof(*rows));
@@ -90,27 +92,36 @@ void abx_resource_rows_release(struct abx_resource_rows *rows)
 	"  OR (name IS ?5 AND name IS NOT NULL AND (id IS NULL OR ?4 IS NULL)))"
 
 static int note_exists(struct abx_db *db, const char *provider, const char *box_id,
-		       const struct abx_resource *res, uint32_t phase, struct abx_err *err)
+		       const char *attempt, const struct abx_resource *res, uint32_t phase,
+		       struct abx_err *err)
 {
 	int r = abx_db_exec(
 		db, err,
 		"UPDATE resources SET id = coalesce(?4, id), name = coalesce(?5, name),"
-		" sandbox_id = coalesce(?6, sandbox_id), phase = max(phase, ?7)" SAME_RESOURCE,
-		"ssssssi", provider, box_id, res->kind, res->id, res->name, res->sandbox_id,
-		(int64_t)phase);
+		" sandbox_id = coalesce(?6, sandbox_id), phase = max(phase, ?7)" SAME_RESOURCE
+		" AND attempt IS ?8",
+		"ssssssis", provider, box_id, res->kind, res->id, res->name, res->sandbox_id,
+		(int64_t)phase, attempt);
 
 	if (r < 0 || abx_db_changes(db) > 0)
 		return r;
 	return abx_db_exec(
 		db, err,
-		"INSERT INTO resources (provider, box, kind, id, name, sandbox_id, phase)"
-		" VALUES (?, ?, ?, ?, ?, ?, ?)",
-		"ssssssi", provider, box_id, res->kind, res->id, res->name, res->sandbox_id,
-		(int64_t)phase);
+		"INSERT INTO resources (provider, box, kind, id, name, sandbox_id, phase, attempt)"
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		"ssssssis", provider, box_id, res->kind, res->id, res->name, res->sandbox_id,
+		(int64_t)phase, attempt);
 }
 
 int abx_resources_note(struct abx_db *db, const char *provider, const char *box_id,
 		       const struct abx_resource *res, uint32_t phase, struct abx_err *err)
+{
+	return abx_resources_note_of(db, provider, box_id, /* attempt= */ NULL, res, phase, err);
+}
+
+int abx_resources_note_of(struct abx_db *db, const char *provider, const char *box_id,
+			  const char *attempt, const struct abx_resource *res, uint32_t phase,
+			  struct abx_err *err)
 {
 	/* May be called inside a transaction of the caller's. */
 	bool own = sqlite3_get_autocommit(db->sql) != 0;
@@ -120,12 +131,21 @@ int abx_resources_note(struct abx_db *db, const char *provider, const char *box_
 		r = abx_db_exec(db, err, "DELETE FROM resources" SAME_RESOURCE, "sssss", provider,
 				box_id, res->kind, res->id, res->name);
 	else if (r == 0)
-		r = note_exists(db, provider, box_id, res, phase, err);
+		r = note_exists(db, provider, box_id, attempt, res, phase, err);
 	if (r == 0 && own)
 		r = abx_db_commit(db, err);
 	if (r < 0 && own)
 		abx_db_rollback(db);
 	return r < 0 ? abx_err_wrap(err, "%s '%s'", res->kind, res->name ? res->name : res->id) : 0;
+}
+
+int abx_resources_made(struct abx_db *db, const char *attempt, const char *id, struct abx_err *err)
+{
+	/* The first row is the one that it was begun with. */
+	return abx_db_exec(db, err,
+			   "UPDATE resources SET id = ?2, phase = ?3 WHERE seq ="
+			   " (SELECT min(seq) FROM resources WHERE attempt = ?1)",
+			   "ssi", attempt, id, (int64_t)ABX_PHASE_EXISTS);
 }
 
 int abx_resources_list(struct abx_db *db, const char *provider, const char *box_id,
@@ -134,8 +154,8 @@ int abx_resources_list(struct abx_db *db, const char *provider, const char *box_
 	struct abx_resource_rows rows = {NULL, 0};
 	sqlite3_stmt *stmt = NULL;
 	int r = abx_db_query(db, &stmt, err,
-			     "SELECT seq, box, provider, kind, id, name, sandbox_id, phase"
-			     " FROM resources WHERE (?1 IS NULL OR provider = ?1)"
+			     "SELECT seq, box, provider, kind, id, name, sandbox_id, phase,"
+			     " attempt, record FROM resources WHERE (?1 IS NULL OR provider = ?1)"
 			     " AND (?2 IS NULL OR box = ?2) ORDER BY seq",
 			     "ss", provider, box_id);
 
@@ -154,6 +174,8 @@ int abx_resources_list(struct abx_db *db, const char *provider, const char *box_
 		row->name = abx_db_text(stmt, 5);
 		row->sandbox_id = abx_db_text(stmt, 6);
 		row->phase = (uint32_t)sqlite3_column_int(stmt, 7);
+		row->attempt = abx_db_text(stmt, 8);
+		row->record = abx_db_text(stmt, 9);
 	}
 	(void)sqlite3_finalize(stmt);
 	if (r < 0) {

@@ -38,7 +38,8 @@ int abx_journal_list(struct abx_db *db, const char *box_id, struct abx_journal_r
 struct abx_resource_row {
 	int64_t seq;
 	char *box_id, *provider, *kind, *id, *name, *sandbox_id;
-	uint32_t phase; /* ABX_PHASE_INTENT or ABX_PHASE_EXISTS; gone ones are deleted */
+	char *attempt, *record; /* core/state/attempt.h; NULL for what belongs to a box */
+	uint32_t phase;		/* ABX_PHASE_INTENT or ABX_PHASE_EXISTS; gone ones are deleted */
 };
 struct abx_resource_rows {
 	struct abx_resource_row *items;
@@ -50,6 +51,12 @@ void abx_resource_rows_release(struct abx_resource_rows *rows);
  * with the same kind and name; GONE deletes. */
 int abx_resources_note(struct abx_db *db, const char *provider, const char *box_id,
 		       const struct abx_resource *res, uint32_t phase, struct abx_err *err);
+/* The same for what an attempt makes outside of any box; attempt may be NULL. */
+int abx_resources_note_of(struct abx_db *db, const char *provider, const char *box_id,
+			  const char *attempt, const struct abx_resource *res, uint32_t phase,
+			  struct abx_err *err);
+/* What the attempt was begun for exists now, and this is its id. */
+int abx_resources_made(struct abx_db *db, const char *attempt, const char *id, struct abx_err *err);
 /* box_id NULL: all of the provider; provider NULL: all. */
 int abx_resources_list(struct abx_db *db, const char *provider, const char *box_id,
 		       struct abx_resource_rows *ret, struct abx_err *err);

@@ -52,6 +52,11 @@ static const char *const migrations[] = {
 	" phase INTEGER NOT NULL"
 	");"
 	"CREATE INDEX resources_box ON resources(box);",
+
+	"ALTER TABLE boxes ADD COLUMN spec TEXT;"
+	"ALTER TABLE resources ADD COLUMN attempt TEXT;"
+	"ALTER TABLE resources ADD COLUMN record TEXT;"
+	"CREATE INDEX resources_attempt ON resources(attempt);",
 };
 
 int64_t abx_schema_version(void)
@@ -109,7 +114,12 @@ static int migrate_step(struct abx_db *db, int64_t version, const char *uuid, st
 	if (r < 0)
 		return r;
 	code = sqlite3_exec(db->sql, migrations[version], NULL, NULL, NULL);
-	r = code == SQLITE_OK ? 0 : abx_db_fail(db, code, err);
+	/* Our own SQL does not fit what is there: that is not what we wrote. */
+	if ((code & 0xff) == SQLITE_ERROR)
+		r = abx_err_set(err, ABX_ECORRUPT, "database '%s': %s", db->path,
+				sqlite3_errmsg(db->sql));
+	else
+		r = code == SQLITE_OK ? 0 : abx_db_fail(db, code, err);
 	if (r == 0 && version == 0)
 		r = insert_install(db, uuid, err);
 	if (r == 0)
