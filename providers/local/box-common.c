@@ -20,17 +20,7 @@
 #include <unistd.h>
 
 #include "abxsdk/fs.h"
-
-#define CHILD_STACK_BYTES ((size_t)1 << 20)
-
-/* The address sanitizer does not know stacks that it did not see made. */
-#if defined(__SANITIZE_ADDRESS__)
-#define SEPARATE_MEMORY
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SEPARATE_MEMORY
-#endif
-#endif
+#include "abxsdk/launch.h"
 
 void box_harden(void)
 {
@@ -162,9 +152,9 @@ void *box_alloc(size_t n)
 
 void *box_shared(size_t n)
 {
-	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *p = abx_child_shared(n);
 
-	if (p == MAP_FAILED)
+	if (!p)
 		box_fail(ABX_ENOMEM, NULL, "out of memory");
 	return p;
 }
@@ -295,28 +285,9 @@ void box_make_parents(const char *path, bool itself)
 	free(copy);
 }
 
-pid_t box_spawn(int (*fn)(void *), void *arg, unsigned long flags)
-{
-#ifdef SEPARATE_MEMORY
-	long pid = syscall(SYS_clone, flags | CLONE_VFORK | SIGCHLD, 0L, 0L, 0L, 0L);
-
-	if (pid == 0)
-		_exit(fn(arg));
-	return (pid_t)pid;
-#else
-	char *stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-
-	if (stack == MAP_FAILED)
-		return -1;
-	return clone(fn, stack + CHILD_STACK_BYTES, (int)(flags | CLONE_VM | CLONE_VFORK | SIGCHLD),
-		     arg);
-#endif
-}
-
 int box_run_child(int (*fn)(void *), void *arg)
 {
-	pid_t pid = box_spawn(fn, arg, CLONE_FILES);
+	pid_t pid = abx_child_start(fn, arg, CLONE_FILES);
 	int status;
 
 	if (pid < 0)

@@ -64,7 +64,7 @@ void box_drop_capabilities(bool no_new_privs)
 		box_fail_errno(errno, "no_new_privs");
 }
 
-void box_become_user(const struct box_user *u, bool single_id)
+void box_become_user(const struct abx_user *u, bool single_id)
 {
 	if (!single_id && setgroups(u->n_groups, u->groups) < 0)
 		box_fail_errno(errno, "user: %s: groups", u->name);
@@ -72,104 +72,17 @@ void box_become_user(const struct box_user *u, bool single_id)
 		box_fail_errno(errno, "user: %s", u->name);
 }
 
-static bool parse_id(const char *s, uint32_t *ret)
+void box_lookup_user(const char *name, bool single_id, struct abx_user *ret)
 {
-	uint64_t v = 0;
-
-	if (!*s)
-		return false;
-	for (; *s; s++) {
-		if (*s < '0' || *s > '9')
-			return false;
-		v = v * 10 + (uint64_t)(*s - '0');
-		if (v > UINT32_MAX - 1)
-			return false;
-	}
-	*ret = (uint32_t)v;
-	return true;
-}
-
-/* Split `line` at colons in place; returns how many fields there were. */
-static size_t split(char *line, char **field, size_t max)
-{
-	size_t n = 0;
-
-	while (n < max) {
-		field[n++] = line;
-		line = strchr(line, ':');
-		if (!line)
-			break;
-		*line++ = '\0';
-	}
-	return n;
-}
-
-static bool find_passwd(char *text, const char *name, struct box_user *u)
-{
-	uint32_t want = 0;
-	bool numeric = parse_id(name, &want);
-	char *line, *save = NULL;
-
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *f[7];
-		uint32_t uid, gid;
-
-		if (split(line, f, 7) != 7 || !parse_id(f[2], &uid) || !parse_id(f[3], &gid))
-			continue;
-		if (strcmp(f[0], name) != 0 && !(numeric && uid == want))
-			continue;
-		u->uid = uid;
-		u->gid = gid;
-		u->name = f[0];
-		u->home = *f[5] == '/' ? f[5] : "/";
-		u->shell = *f[6] == '/' ? f[6] : "/bin/sh";
-		return true;
-	}
-	return false;
-}
-
-static bool is_member(const char *list, const char *name)
-{
-	size_t len = strlen(name);
-
-	while (*list) {
-		size_t n = strcspn(list, ",");
-
-		if (n == len && memcmp(list, name, n) == 0)
-			return true;
-		list += n + (list[n] == ',');
-	}
-	return false;
-}
-
-static void find_groups(char *text, struct box_user *u)
-{
-	char *line, *save = NULL;
-
-	u->groups[u->n_groups++] = u->gid;
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *f[4];
-		uint32_t gid;
-
-		if (u->n_groups == sizeof(u->groups) / sizeof(u->groups[0]))
-			return;
-		if (split(line, f, 4) == 4 && parse_id(f[2], &gid) && gid != u->gid &&
-		    is_member(f[3], u->name))
-			u->groups[u->n_groups++] = gid;
-	}
-}
-
-void box_lookup_user(const char *name, bool single_id, struct box_user *ret)
-{
-	struct box_user u = {.name = name, .home = "/root", .shell = "/bin/sh"};
+	struct abx_user u = {.name = name, .home = "/root", .shell = "/bin/sh"};
 	uint32_t id;
 	char *text;
 
 	if (!*name)
 		name = single_id ? "root" : LB_BOX_USER;
 	text = box_read_file(AT_FDCWD, "/etc/passwd", PASSWD_MAX_BYTES, NULL);
-	if (!text || !find_passwd(text, name, &u)) {
-		if (parse_id(name, &id)) {
+	if (!text || !abx_user_find(text, name, &u)) {
+		if (abx_user_parse_id(name, &id)) {
 			u.uid = id;
 			u.gid = id;
 			u.name = name;
@@ -185,9 +98,6 @@ void box_lookup_user(const char *name, bool single_id, struct box_user *ret)
 		box_fail(ABX_ENOTSUP, "add a range for your user to /etc/subuid and /etc/subgid",
 			 "user: %.64s: this box has no user but root", name);
 	text = box_read_file(AT_FDCWD, "/etc/group", PASSWD_MAX_BYTES, NULL);
-	if (text)
-		find_groups(text, &u);
-	else
-		u.groups[u.n_groups++] = u.gid;
+	abx_user_add_groups(text, &u);
 	*ret = u;
 }

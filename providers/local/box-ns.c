@@ -213,7 +213,7 @@ void box_enter(const struct box_req *rq)
 
 struct service {
 	const struct box_req *rq;
-	struct box_user user;
+	struct abx_user user;
 	int (*fn)(const struct box_req *);
 };
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "abxsdk/user.h"
 #include "agentbox/cloud_backend.h"
 #include "providers/local/proto.h"
 
@@ -22,15 +23,6 @@ struct box_req {
 	struct lb_req h;
 	const char *user, *path, *name; /* "" when not given */
 	char **argv, **env;		/* NULL-terminated */
-};
-
-/* A user of the box. */
-struct box_user {
-	uid_t uid;
-	gid_t gid;
-	const char *name, *home, *shell;
-	gid_t groups[64];
-	size_t n_groups;
 };
 
 /* box-common.c */
@@ -56,23 +48,16 @@ char *box_read_file(int dirfd, const char *path, size_t max, size_t *ret_len);
 void box_write_all(int fd, const void *data, size_t len);
 /* Make the directories above `path`, and `path` itself when `itself`. */
 void box_make_parents(const char *path, bool itself);
-/*
- * A child that runs fn() and ends by returning, by _exit() or by exec, while this process
- * waits for one of the latter two: there is nothing else to do, and a child that shares
- * memory costs no page tables.  What it has to tell goes into shared memory (box_shared),
- * for some builds cannot share all of it.  -1 and errno.
- */
-pid_t box_spawn(int (*fn)(void *), void *arg, unsigned long flags);
-void *box_shared(size_t n);
-/* The same with common descriptors, and waited for; returns its wait status. */
+void *box_shared(size_t n); /* abx_child_shared() */
+/* abx_child_start() with common descriptors, and waited for; returns its wait status. */
 int box_run_child(int (*fn)(void *), void *arg);
 
 /* box-creds.c */
 void box_become_root(bool single_id); /* box root's ids and no supplementary groups */
 void box_new_session_keyring(void);
 void box_drop_capabilities(bool no_new_privs);
-void box_become_user(const struct box_user *u, bool single_id);
-void box_lookup_user(const char *name, bool single_id, struct box_user *ret);
+void box_become_user(const struct abx_user *u, bool single_id);
+void box_lookup_user(const char *name, bool single_id, struct abx_user *ret);
 
 /* box-ns.c */
 #define BOX_NAMESPACES                                                               \
@@ -112,26 +97,8 @@ void box_image_user(bool single_id); /* after pivot_root: the box user in an ima
 /* box-init.c */
 _Noreturn void box_init_loop(int64_t expires_at_ms);
 
-/* box-pty.c: open before the command starts; then poll() with three more descriptors, let
- * it serve what is ready, and finish when the command has ended. */
-struct pollfd;
-struct box_pty {
-	int master, slave;
-	char in[4096], out[32768];
-	size_t in_len, out_len;
-	bool input_open, output_open, hung_up;
-};
-#define BOX_PTY_FDS 3
-void box_pty_open(struct box_pty *p, const struct box_req *rq, const struct box_user *u);
-void box_pty_poll(const struct box_pty *p, struct pollfd *fds);
-void box_pty_serve(struct box_pty *p, const struct pollfd *fds);
-void box_pty_finish(struct box_pty *p);
-void box_pty_resize(const struct box_pty *p, unsigned short rows, unsigned short cols);
-
-/* box-exec.c, box-tree.c, box-file.c */
+/* box-exec.c, box-file.c */
 _Noreturn void box_exec(const struct box_req *rq);
-/* Signal every descendant of this process; returns how many there were. */
-size_t box_tree_signal(int signo);
 int box_upload(const struct box_req *rq);
 int box_download(const struct box_req *rq);
 int box_list(const struct box_req *rq);

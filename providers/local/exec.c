@@ -2,7 +2,9 @@
 /* Running commands in a box: pipes, control records, cancelling. */
 #include <fcntl.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "providers/local/feed.h"
@@ -34,11 +36,21 @@ struct run {
 	bool ended;	    /* nothing more will come from the helper */
 };
 
+/* It also names the log of a detached command, so it is unique in the box. */
+static void make_id(struct run *x)
+{
+	static atomic_uint seq;
+	unsigned long long r;
+
+	if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
+		r = ((unsigned long long)local_host->now_ms(local_host->ctx) << 20) +
+		    ((unsigned int)getpid() << 8) + atomic_fetch_add(&seq, 1);
+	(void)snprintf(x->entry.id, sizeof(x->entry.id), "%016llx", r);
+}
+
 static void exec_register(struct run *x)
 {
 	(void)pthread_mutex_lock(&x->s->lock);
-	(void)snprintf(x->entry.id, sizeof(x->entry.id), "%llu",
-		       (unsigned long long)++x->s->exec_seq);
 	x->entry.helper = &x->h;
 	x->entry.next = x->s->execs;
 	x->s->execs = &x->entry;
@@ -115,6 +127,7 @@ static int32_t start(struct run *x, const char *id)
 	a.program = x->s->box_helper;
 	a.user = req->user;
 	a.path = req->cwd;
+	a.name = x->entry.id;
 	a.argv = req->argv;
 	a.box_env = b.env;
 	a.env = req->env;
@@ -358,6 +371,7 @@ int32_t local_exec(struct abx_session *s, struct abx_call *call, const struct ab
 		return local_fail(call, ABX_ENOTSUP, NULL, "exec: unknown flags %#x", req->flags);
 	if (!req->argv || !req->argv[0])
 		return local_fail(call, ABX_EINVAL, NULL, "exec: no command given");
+	make_id(&x);
 	r = check_stdin(call, req->stdin_fd);
 	if (r == ABX_OK) {
 		x.buffer = malloc(READ_BYTES);

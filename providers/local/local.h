@@ -45,7 +45,6 @@ struct abx_session {
 	char account[32], arch[32], boot_id[40];
 	pthread_mutex_t lock;
 	struct local_exec *execs; /* running in this session, for exec_signal */
-	uint64_t exec_seq;
 };
 
 /* A box as it is on disk. */

@@ -104,5 +104,6 @@ struct lb_entry {
 #define LB_BOX_UID 1000u
 #define LB_BOX_HOME "/home/vscode"
 #define LB_WORKSPACE "/workspace"
+#define LB_LOG_DIR "/var/log/agentbox" /* output of detached commands, ID.log */
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Finding and signalling every descendant of this process. */
-#include "providers/local/box.h"
+#include "abxsdk/tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 struct proc {
@@ -96,7 +98,7 @@ static bool is_below(const struct procs *v, pid_t parent, pid_t top)
 	return false;
 }
 
-size_t box_tree_signal(int signo)
+size_t abx_tree_signal(int signo)
 {
 	struct procs v = {NULL, 0, 0};
 	pid_t self = getpid();
@@ -117,4 +119,15 @@ size_t box_tree_signal(int signo)
 			(void)kill(v.p[i].pid, signo);
 	free(v.p);
 	return found;
+}
+
+void abx_tree_kill(void)
+{
+	size_t before, now = 0;
+
+	do {
+		before = now;
+		now = abx_tree_signal(SIGSTOP);
+	} while (now > before);
+	(void)abx_tree_signal(SIGKILL);
 }
