@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034
-# tests/cli/functions.sh: what every shell test stands on.  POSIX sh, speaks TAP.
+# tests/cli/functions.sh: what every shell test stands on.  POSIX sh, speaks TAP.  Points, skips,
+# running and waiting are in tests/contract/tap.sh, whose head is their manual; here is what a test
+# of the built tree needs besides.
 #
 #	#!/bin/sh
 #	# SPDX-License-Identifier: MIT
@@ -23,31 +25,8 @@
 #	$SRC, $BUILD     the source and the build tree
 #	git              reads no configuration but $HOME/.gitconfig (name, email, branch main)
 #
-# Running things
-#	ab ARG...        the agentbox of the build tree, with its providers
-#	run CMD...       run CMD with no input; set $status, $out, $err (trailing newlines cut),
-#	                 bytes as they came in $T/run.out and $T/run.err; returns 0 always
-#
-# One test point each; what the command said is shown when the point fails
-#	ok DESC CMD...            CMD succeeds
-#	no DESC CMD...            CMD fails (anything but 0)
-#	code N DESC CMD...        CMD exits with N
-#	is GOT WANT DESC          two strings are equal
-#	like STRING ERE DESC      a line of STRING matches the extended regular expression
-#	unlike STRING ERE DESC    no line does
-#	same FILE1 FILE2 DESC     two files are equal, byte for byte
-#	one_line_error N ERE DESC CMD...   CMD exits with N, prints nothing on stdout and one line
-#	                          on stderr, "agentbox: ...", which matches ERE
-#	pass DESC / fail DESC     said by the test itself
-#	skip DESC -- REASON       one point that cannot be judged here
-#	skip_all REASON           the whole test cannot run here (ends it)
-# A skip counts as a failure in CI unless tests/skips lists it with its reason.
-#
 # Helpers
-#	wait_for SECONDS CMD...   poll until CMD succeeds, at most so long; never a bare sleep
-#	diag TEXT                 a comment in the log
-#	have PROGRAM...           true when all are installed
-#	is_root                   true for uid 0
+#	ab ARG...                 the agentbox of the build tree, with its providers
 #	box_id NAME               the id of a box by name
 #	make_repo DIR             a git repository, two commits, with odd names, modes and links
 #	make_dirty DIR            staged, unstaged, deleted, renamed, untracked and ignored files
@@ -60,21 +39,11 @@
 #	                 left (one more test point when a home was made), prints the plan.
 # When a test dies before that, the trap cleans up as well and the missing plan is the failure.
 
-set -u
-LC_ALL=C.UTF-8
-export LC_ALL
-unset CDPATH GREP_OPTIONS GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE 2>/dev/null || :
+# shellcheck source=../contract/tap.sh
+. "${0%/*}/../contract/tap.sh"
 
 SRC=${AGENTBOX_TEST_SRCDIR:-$(cd "${0%/*}/../.." && pwd -P)} || exit 99
 BUILD=${AGENTBOX_TEST_BUILDDIR:?is not set: the directory that configure was run in}
-tap_n=0
-tap_failed=0
-tap_finished=
-tap_atexit=
-status=0 out='' err=''
-
-T=$(mktemp -d "${TMPDIR:-/tmp}/abx-test.XXXXXX") || exit 99
-T=$(cd "$T" && pwd -P) || exit 99
 # No variable of the caller configures the agentbox under test.
 for tap_var in $(env | sed -n 's/^\(AGENTBOX_[A-Z0-9_]*\)=.*/\1/p'); do
 	case $tap_var in
@@ -103,212 +72,14 @@ cat >"$HOME/.gitconfig" <<'END'
 	auto = 0
 END
 
-diag()
-{
-	printf '%s\n' "$*" | sed 's/^/# /'
-}
-
 ab()
 {
 	"$BUILD/tests/wrapper" agentbox "$@"
 }
 
-run()
-{
-	status=0
-	"$@" >"$T/run.out" 2>"$T/run.err" </dev/null || status=$?
-	# Command substitution drops NUL bytes with a warning of some shells: not ours to show.
-	out=$(cat "$T/run.out") 2>/dev/null
-	err=$(cat "$T/run.err") 2>/dev/null
-	return 0
-}
-
-tap_point() # RESULT DESC
-{
-	tap_n=$((tap_n + 1))
-	# TAP reads # as the start of a directive.
-	printf '%s %d - %s\n' "$1" "$tap_n" "$(printf '%s' "$2" | tr '\n#' '  ')"
-}
-
-pass()
-{
-	tap_point ok "$1"
-}
-
-fail()
-{
-	tap_failed=$((tap_failed + 1))
-	tap_point 'not ok' "$1"
-}
-
-tap_show_run() # CMD...
-{
-	diag "command: $*"
-	diag "exit status: $status"
-	head -c 4000 "$T/run.out" | sed 's/^/# stdout: /'
-	head -c 4000 "$T/run.err" | sed 's/^/# stderr: /'
-}
-
-ok()
-{
-	tap_desc=$1
-	shift
-	run "$@"
-	if [ "$status" -eq 0 ]; then
-		pass "$tap_desc"
-		return 0
-	fi
-	fail "$tap_desc"
-	tap_show_run "$@"
-	return 1
-}
-
-no()
-{
-	tap_desc=$1
-	shift
-	run "$@"
-	if [ "$status" -ne 0 ]; then
-		pass "$tap_desc"
-		return 0
-	fi
-	fail "$tap_desc"
-	tap_show_run "$@"
-	return 1
-}
-
-code()
-{
-	tap_want=$1
-	tap_desc=$2
-	shift 2
-	run "$@"
-	if [ "$status" -eq "$tap_want" ]; then
-		pass "$tap_desc"
-		return 0
-	fi
-	fail "$tap_desc"
-	diag "wanted exit status: $tap_want"
-	tap_show_run "$@"
-	return 1
-}
-
-is()
-{
-	if [ "$1" = "$2" ]; then
-		pass "$3"
-		return 0
-	fi
-	fail "$3"
-	diag "got:    $1"
-	diag "wanted: $2"
-	return 1
-}
-
-like()
-{
-	if printf '%s\n' "$1" | grep -Eq -e "$2"; then
-		pass "$3"
-		return 0
-	fi
-	fail "$3"
-	diag "text:    $1"
-	diag "pattern: $2"
-	return 1
-}
-
-unlike()
-{
-	if ! printf '%s\n' "$1" | grep -Eq -e "$2"; then
-		pass "$3"
-		return 0
-	fi
-	fail "$3"
-	diag "text:    $1"
-	diag "must not match: $2"
-	return 1
-}
-
-same()
-{
-	if cmp -s "$1" "$2"; then
-		pass "$3"
-		return 0
-	fi
-	fail "$3"
-	diag "$(cmp "$1" "$2" 2>&1)"
-	return 1
-}
-
-one_line_error()
-{
-	tap_want=$1
-	tap_ere=$2
-	tap_desc=$3
-	shift 3
-	run "$@"
-	if [ "$status" -eq "$tap_want" ] && [ ! -s "$T/run.out" ] &&
-		[ "$(wc -l <"$T/run.err")" -eq 1 ] &&
-		printf '%s\n' "$err" | grep -q '^agentbox: ' &&
-		printf '%s\n' "$err" | grep -Eq -e "$tap_ere"; then
-		pass "$tap_desc"
-		return 0
-	fi
-	fail "$tap_desc"
-	diag "wanted: exit status $tap_want, one line on stderr that matches $tap_ere"
-	tap_show_run "$@"
-	return 1
-}
-
-skip()
-{
-	tap_n=$((tap_n + 1))
-	printf 'ok %d - %s # SKIP %s\n' "$tap_n" "$1" "$3"
-}
-
-skip_all()
-{
-	printf '1..0 # SKIP %s\n' "$*"
-	tap_finished=1
-	exit 0
-}
-
-wait_for()
-{
-	tap_until=$(($(date +%s) + $1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ "$(date +%s)" -lt "$tap_until" ] || return 1
-		sleep 0.05
-	done
-}
-
-have()
-{
-	for tap_prog in "$@"; do
-		command -v "$tap_prog" >/dev/null 2>&1 || return 1
-	done
-}
-
-is_root()
-{
-	[ "$(id -u)" -eq 0 ]
-}
-
 box_id()
 {
 	ab status "$1" --json | grep -o '"id":[[:space:]]*"[^"]*"' | head -n 1 | cut -d'"' -f4
-}
-
-atexit()
-{
-	# Quoted word by word, so that it runs later as it was given.
-	tap_cmd=
-	for tap_arg in "$@"; do
-		tap_cmd="$tap_cmd '$(printf '%s' "$tap_arg" | sed "s/'/'\\\\''/g")'"
-	done
-	tap_atexit="$tap_cmd
-$tap_atexit"
 }
 
 # Every name here has bitten somebody: blanks, quotes, a newline, a tab, a leading dash, glob
@@ -408,11 +179,9 @@ tap_end()
 {
 	trap - EXIT
 	trap '' HUP INT TERM
-	eval "$tap_atexit"
+	tap_run_atexit
 	[ -n "$tap_finished" ] || tap_destroy_all || :
-	cd / || :
-	chmod -R u+rwX "$T" 2>/dev/null
-	rm -rf "$T"
+	tap_remove_scratch
 }
 
 done_testing()
@@ -426,10 +195,7 @@ done_testing()
 			diag "$(tap_left_over)"
 		fi
 	fi
-	printf '1..%d\n' "$tap_n"
-	tap_finished=1
-	[ "$tap_failed" -eq 0 ]
-	exit
+	tap_plan
 }
 
 trap tap_end EXIT
