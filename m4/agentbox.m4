@@ -104,3 +104,32 @@ AC_DEFUN([ABX_PROVIDER], [
 		[no], [],
 		[AS_IF([test "$2" = yes], [enable_provider_$1=yes], [enable_provider_$1=no])])
 	AM_CONDITIONAL(m4_toupper([PROVIDER_$1]), [test "$enable_provider_$1" = yes])])
+
+dnl ABX_SECCOMP_GEN: how the program is compiled that makes the system call filter of boxes.  It
+dnl runs on the machine that builds, and knows the calls of all architectures.
+AC_DEFUN([ABX_SECCOMP_GEN], [
+	AC_ARG_VAR([CC_FOR_BUILD], [C compiler of the building machine, when cross-compiling])
+	AS_CASE([$host_cpu], [x86_64|aarch64], [],
+		[AC_MSG_ERROR([provider local: not made for $host_cpu yet
+(x86_64 and aarch64 are; or configure with --disable-provider-local)])])
+	AS_IF([test "$cross_compiling" != yes], [
+		PKG_CHECK_MODULES([SECCOMP], [libseccomp >= 2.5])
+		SECCOMP_GEN_CC='$(CC) $(ABX_CFLAGS) $(CFLAGS) $(ABX_LDFLAGS) $(LDFLAGS)'
+	], [
+		AC_ARG_VAR([SECCOMP_CFLAGS], [flags for libseccomp of the building machine])
+		AC_ARG_VAR([SECCOMP_LIBS], [the same for its linker @<:@-lseccomp@:>@])
+		: "${SECCOMP_LIBS:=-lseccomp}"
+		SECCOMP_GEN_CC='$(CC_FOR_BUILD)'
+		AC_MSG_CHECKING([for libseccomp of the building machine])
+		AS_ECHO(['#include <seccomp.h>']) >conftest-build.c
+		AS_ECHO(['int main(void) { seccomp_release(seccomp_init(SCMP_ACT_ALLOW)); return 0; }']) \
+			>>conftest-build.c
+		AS_IF([test -n "$CC_FOR_BUILD" && $CC_FOR_BUILD $SECCOMP_CFLAGS -o conftest-build \
+			conftest-build.c $SECCOMP_LIBS >&AS_MESSAGE_LOG_FD 2>&1 &&
+			./conftest-build], [AC_MSG_RESULT([yes])], [
+			AC_MSG_RESULT([no])
+			AC_MSG_ERROR([cross-compiling: the filter of system calls is made while
+building. Set CC_FOR_BUILD to a compiler of this machine, and install libseccomp-dev for this
+machine (or set SECCOMP_CFLAGS and SECCOMP_LIBS; or configure with --disable-provider-local)])])
+		rm -f conftest-build conftest-build.c])
+	AC_SUBST([SECCOMP_GEN_CC])])

@@ -36,6 +36,7 @@ build|libcjson-dev|module libcjson 1.7.14|cJSON reads and writes JSON
 build|libyaml-dev|module yaml-0.1 0.2.2|libyaml reads configuration
 build|libarchive-dev|module libarchive 3.4|libarchive moves trees in and out of boxes
 build|libssl-dev|module libcrypto 3.0|libcrypto names contents as git does
+build|libseccomp-dev|module libseccomp 2.5|knows the system calls that boxes may make
 run|git|command git|agentbox puts repositories into boxes with it
 run|tar|command tar|unpacks trees inside a box
 test|check|module check 0.15|the framework of the unit tests

@@ -208,6 +208,7 @@ void box_enter(const struct box_req *rq)
 	}
 	(void)close(LB_FD_BOX);
 	box_become_root(single);
+	box_filter_calls();
 	box_drop_capabilities(!(rq->h.flags & LB_F_IMAGE));
 }
 

@@ -59,6 +59,10 @@ void box_drop_capabilities(bool no_new_privs);
 void box_become_user(const struct abx_user *u, bool single_id);
 void box_lookup_user(const char *name, bool single_id, struct abx_user *ret);
 
+/* box-seccomp.c: from here on, for good, only the calls that a box may make.  While box root
+ * still has all its capabilities: without them it would take no_new_privs, and sudo. */
+void box_filter_calls(void);
+
 /* box-ns.c */
 #define BOX_NAMESPACES                                                               \
 	((unsigned long)(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | \
