@@ -20,12 +20,6 @@
 
 #include "providers/local/mount-api.h"
 
-/* Where layers are, opened in the box's own mount namespace. */
-struct store {
-	int fd;	       /* the store */
-	int layers_fd; /* the box's layers in it */
-};
-
 static const char *const top_directories[] = {
 	"usr", "opt", "bin", "sbin", "lib", "lib32", "lib64", "libx32",
 };
@@ -34,34 +28,6 @@ static const char *const package_databases[] = {
 	"var/lib/rpm",
 	"var/lib/pacman",
 };
-
-static void make_layer(const struct store *st, const char *name)
-{
-	if (mkdirat(st->layers_fd, name, 0755) < 0 && errno != EEXIST)
-		box_fail_errno(errno, "state directory: layer %s", name);
-}
-
-/* overlay(lower, upper and work directory `layer`) at `target`, below the current
- * directory; 0 or errno. */
-static int mount_overlay(const struct store *st, const char *target, const char *lower,
-			 const char *layer)
-{
-	char upper[32], work[32];
-	char options[1024];
-	int n;
-
-	(void)snprintf(upper, sizeof(upper), "%s.upper", layer);
-	(void)snprintf(work, sizeof(work), "%s.work", layer);
-	make_layer(st, upper);
-	make_layer(st, work);
-	n = snprintf(
-		options, sizeof(options),
-		"lowerdir=%s,upperdir=/proc/self/fd/%d/%s,workdir=/proc/self/fd/%d/%s,userxattr",
-		lower, st->layers_fd, upper, st->layers_fd, work);
-	if (n < 0 || (size_t)n >= sizeof(options))
-		return ENAMETOOLONG;
-	return mount("overlay", target, "overlay", MS_NODEV, options) < 0 ? errno : 0;
-}
 
 static _Noreturn void fail_overlay(int err)
 {
@@ -96,9 +62,9 @@ static int bind_read_only(const char *source, const char *target)
 }
 
 /* One directory of the host's root: writable layers over it, or else read-only. */
-static void mount_host_directory(const struct store *st, const char *name, const char *skeleton)
+static void mount_host_directory(const struct box_store *st, const char *name, const char *skeleton)
 {
-	char source[32], extra[64], lower[192];
+	char source[32], extra[64], lowest[192];
 	struct stat sb;
 	int r;
 
@@ -108,11 +74,11 @@ static void mount_host_directory(const struct store *st, const char *name, const
 	/* Directories of the skeleton belong to box root, so that it can add files there. */
 	(void)snprintf(extra, sizeof(extra), "cache/%.32s/top/%s", skeleton, name);
 	if (faccessat(st->fd, extra, F_OK, 0) == 0)
-		(void)snprintf(lower, sizeof(lower), "/proc/self/fd/%d/%s:%s", st->fd, extra,
+		(void)snprintf(lowest, sizeof(lowest), "/proc/self/fd/%d/%s:%s", st->fd, extra,
 			       source);
 	else
-		(void)snprintf(lower, sizeof(lower), "%s", source);
-	r = mount_overlay(st, name, lower, name);
+		(void)snprintf(lowest, sizeof(lowest), "%s", source);
+	r = box_layer_mount(st, name, name, lowest);
 	/* Something mounted below it may hide a secret: the kernel merges no such tree. */
 	if (r)
 		r = bind_read_only(source, name);
@@ -135,23 +101,24 @@ static void make_mount_point(const char *name, mode_t mode)
 		box_fail_errno(errno, "image: make /%s", name);
 }
 
-static void mount_root_overlay(const struct store *st, const char *lower)
+static void mount_root_overlay(const struct box_store *st, const char *lower)
 {
 	char path[256];
 	int r;
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", st->fd, lower);
-	make_layer(st, "mnt");
 	if (fchdir(st->layers_fd) < 0)
 		box_fail_errno(errno, "state directory");
-	r = mount_overlay(st, "mnt", path, "root");
+	if (mkdir("mnt", 0755) < 0 && errno != EEXIST)
+		box_fail_errno(errno, "state directory: mount point");
+	r = box_layer_mount(st, "mnt", "root", path);
 	if (r)
 		fail_overlay(r);
 	if (chdir("mnt") < 0)
 		box_fail_errno(errno, "root of the box");
 }
 
-static void mount_host_root(const struct store *st)
+static void mount_host_root(const struct box_store *st)
 {
 	int cache_fd = openat(st->fd, "cache", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char skeleton[33], path[128];
@@ -171,7 +138,7 @@ static void mount_host_root(const struct store *st)
 	}
 }
 
-static void mount_image_root(const struct store *st, const char *image)
+static void mount_image_root(const struct box_store *st, const char *image)
 {
 	static const char *const points[] = {"dev", "proc", "sys", "run"};
 
@@ -179,14 +146,6 @@ static void mount_image_root(const struct store *st, const char *image)
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)
 		make_mount_point(points[i], 0755);
 	make_mount_point("tmp", 01777);
-}
-
-static void open_store(struct store *st, const char *layers)
-{
-	st->fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	st->layers_fd = openat(st->fd, layers, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (st->fd < 0 || st->layers_fd < 0)
-		box_fail_errno(errno, "state directory: %s", layers);
 }
 
 static void write_file(const char *path, const char *text)
@@ -232,25 +191,26 @@ static void enter_root(void)
 
 void box_mount_root(const struct box_req *rq)
 {
-	bool image = rq->h.flags & LB_F_IMAGE, single = rq->h.map == LB_MAP_SINGLE;
-	struct store st;
+	bool single = rq->h.map == LB_MAP_SINGLE;
+	struct box_plan plan;
+	struct box_store st;
 
 	(void)umask(0);
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		box_fail_errno(errno, "private mounts");
-	open_store(&st, rq->path);
-	if (image)
-		mount_image_root(&st, rq->argv[0]);
+	box_plan_parse(rq, &plan);
+	box_store_open(&st, rq->path, &plan);
+	if (plan.image)
+		mount_image_root(&st, plan.image);
 	else
 		mount_host_root(&st);
 	box_mount_dev(single);
 	box_mount_kernel();
 	enter_root();
 	/* A descriptor of a directory outside would be a way out. */
-	(void)close(st.layers_fd);
-	(void)close(st.fd);
+	box_store_close(&st);
 	(void)umask(022);
-	if (image)
+	if (plan.image)
 		box_image_user(single);
 	write_names(rq->name, rq->h.flags & LB_F_FIRST);
 	if (rq->h.flags & LB_F_READ_ONLY) {

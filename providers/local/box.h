@@ -83,6 +83,28 @@ _Noreturn void box_serve(const struct box_req *rq, int (*fn)(const struct box_re
 _Noreturn void box_start(const struct box_req *rq);
 _Noreturn void box_remove(const struct box_req *rq);
 
+/* box-plan.c: what the box of a start request is made of.  Strings are the request's. */
+struct box_plan {
+	const char *image;   /* NULL: the host's root, as far as box root may read it */
+	const char **layers; /* topmost first */
+	size_t n_layers;
+};
+void box_plan_parse(const struct box_req *rq, struct box_plan *ret);
+
+/* box-layer.c: overlays of layers.  A layer is a directory with one directory for each top
+ * that was written to: "root" for /, "usr" for /usr, ... */
+struct box_store {
+	int fd;	       /* the store, opened in the box's own mount namespace */
+	int layers_fd; /* the box's own part of it: upper/TOP, work/TOP */
+	const struct box_plan *plan;
+};
+void box_store_open(struct box_store *st, const char *own, const struct box_plan *plan);
+void box_store_close(struct box_store *st);
+/* At `target` in the current directory: the box's writable layer of `top`, over those of its
+ * plan, over `lowest`, which is in the syntax of lowerdir.  0 or errno. */
+int box_layer_mount(const struct box_store *st, const char *target, const char *top,
+		    const char *lowest);
+
 /* box-mount.c, box-dev.c */
 /* The current directory is the store; rq->path names the box's layers in it. */
 void box_mount_root(const struct box_req *rq);

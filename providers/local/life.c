@@ -154,14 +154,30 @@ static int32_t take_live(struct abx_call *call, const struct local_box *b, int *
 	return ABX_OK;
 }
 
+/* What the box is made of. */
+static int32_t make_plan(const struct abx_session *s, struct abx_call *call,
+			 const struct local_box *b, struct local_plan *plan)
+{
+	struct local_chain chain;
+	int r = local_chain_read(s, b, &chain);
+
+	if (r < 0)
+		return local_fail_errno(call, -r, "box %s: its layers", b->id);
+	if (b->image)
+		local_plan_add(plan, LB_PLAN_IMAGE, "images/%s/root", b->image);
+	for (size_t i = 0; i < chain.n; i++)
+		local_plan_add(plan, LB_PLAN_LAYER, "layers/%s", chain.lid[i]);
+	return plan->failed ? local_fail(call, ABX_ENOMEM, NULL, "out of memory") : ABX_OK;
+}
+
 static int32_t start_first_process(struct abx_session *s, struct abx_call *call,
 				   const struct local_box *b, uint32_t flags, int64_t timeout_ms,
 				   struct local_run *run)
 {
 	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_START};
 	struct local_helper h = LOCAL_HELPER_INIT;
-	char layers[LOCAL_ID_MAX + 32], image[LOCAL_ID_MAX + 32];
-	const char *argv[] = {image, NULL};
+	struct local_plan plan = {0};
+	char layers[LOCAL_ID_MAX + 32];
 	int32_t r;
 
 	(void)snprintf(layers, sizeof(layers), "boxes/%s/layers", b->id);
@@ -170,16 +186,17 @@ static int32_t start_first_process(struct abx_session *s, struct abx_call *call,
 	a.name = b->hostname;
 	a.req.flags = flags;
 	a.req.expires_at_ms = timeout_ms > 0 ? wall_ms() + timeout_ms : 0;
-	if (b->image) {
-		(void)snprintf(image, sizeof(image), "images/%s/root", b->image);
-		a.argv = argv;
+	if (b->image)
 		a.req.flags |= LB_F_IMAGE;
-	}
 	a.fd_box = s->store_fd;
-	r = take_live(call, b, &a.fd_live);
+	r = make_plan(s, call, b, &plan);
+	a.argv = (const char *const *)plan.argv;
+	if (r == ABX_OK)
+		r = take_live(call, b, &a.fd_live);
 	if (r == ABX_OK)
 		r = local_helper_start(s, call, &a, &h);
 	abx_cleanup_close(&a.fd_live);
+	local_plan_release(&plan);
 	if (r != ABX_OK)
 		return r;
 	r = follow_start(s, call, b, &h, a.req.expires_at_ms, run);

@@ -8,7 +8,10 @@
  *	boxes/<id>/box.json   what was asked for; never changes (0600: holds env values)
  *	boxes/<id>/run.json   the first process of a running box, on record before it lives
  *	boxes/<id>/live       locked by that process for as long as it lives
- *	boxes/<id>/layers/    what the box has written; belongs to ids of the box
+ *	boxes/<id>/layers/    upper/TOP, what the box writes, over the layers of its chain;
+ *	                      belongs to ids of the box
+ *	boxes/<id>/chain.json that chain, once it is no longer what box.json says
+ *	layers/<lid>/TOP      what was written by one that runs no more; shared, read-only
  *	tmp/                  boxes being made or removed; unlocked ones are swept
  *	cache/                shared lower layers, made by box root
  *	images/               unpacked images, made by box root
@@ -33,6 +36,8 @@
 #include "providers/local/proto.h"
 
 #define LOCAL_ID_MAX 64
+#define LOCAL_LID_SIZE 17 /* the id of a layer: 16 of [0-9a-f] */
+#define LOCAL_CHAIN_MAX 64
 
 struct local_exec;
 
@@ -52,6 +57,7 @@ struct local_box {
 	int dir_fd;
 	cJSON *doc;
 	const char *id, *name, *image, *created_at, *hostname;
+	const char *layers; /* what it was made over; see local_chain_read() */
 	const cJSON *labels, *env;
 };
 
@@ -86,6 +92,7 @@ bool local_id_valid(const char *id);
 int local_state_open(struct abx_session *s, const char *dir);
 void local_state_close(struct abx_session *s);
 int local_make_box_dir(const struct abx_session *s, int at, const char *name);
+int local_read_json(int dir_fd, const char *name, cJSON **ret);
 /* -ENOENT: there is no such box.  -EPROTO: its record is damaged. */
 int local_box_open(const struct abx_session *s, const char *id, struct local_box *ret);
 void local_box_release(struct local_box *b);
@@ -112,6 +119,27 @@ int32_t local_remove_tree(const struct abx_session *s, struct abx_call *call, in
 			  const char *name, const char *inner);
 /* Remove what dead processes left half-made. */
 int32_t local_sweep(const struct abx_session *s, struct abx_call *call);
+
+/* layer.c: the layers below a box's writable one, the topmost first. */
+struct local_chain {
+	size_t n;
+	char lid[LOCAL_CHAIN_MAX][LOCAL_LID_SIZE];
+};
+/* Ids with a space between; NULL or "": none.  -EPROTO, -E2BIG. */
+int local_chain_parse(const char *text, struct local_chain *ret);
+int local_chain_text(const struct local_chain *c, struct abx_buf *b);
+int local_chain_push(struct local_chain *c, const char *lid);
+int local_chain_read(const struct abx_session *s, const struct local_box *b,
+		     struct local_chain *ret);
+
+/* plan.c: arguments of a start request (proto.h). */
+struct local_plan {
+	char **argv;
+	size_t n, cap;
+	bool failed; /* out of memory */
+};
+void local_plan_add(struct local_plan *p, const char *key, const char *fmt, ...) ABX_PRINTF(3, 4);
+void local_plan_release(struct local_plan *p);
 
 /* helper.c */
 struct local_helper {

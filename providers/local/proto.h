@@ -80,6 +80,13 @@ struct lb_msg {
 	char text[640], remedy[256];
 };
 
+/*
+ * A start request's arguments, the plan of the box: "key:value" each, paths relative to the
+ * store.  Parsed by box-plan.c, made by plan.c.
+ */
+#define LB_PLAN_IMAGE "image" /* images/KEY/root: what is below all layers; absent: the host */
+#define LB_PLAN_LAYER "layer" /* layers/ID: written earlier, read-only; the topmost first */
+
 /* On the lifeline: {kind, a, b, 0}, ABX_CTRL_* of the ABI, and: */
 #define LB_CTRL_CANCEL 100 /* end the tree: TERM, grace, KILL */
 #define LB_CTRL_GO 101	   /* start: the process is on record and may live */

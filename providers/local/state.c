@@ -80,6 +80,8 @@ int local_state_open(struct abx_session *s, const char *dir)
 		r = local_make_box_dir(s, s->store_fd, "cache");
 	if (r == 0)
 		r = local_make_box_dir(s, s->store_fd, "images");
+	if (r == 0)
+		r = local_make_box_dir(s, s->store_fd, "layers");
 	if (r == 0) {
 		s->images_fd = openat(s->store_fd, "images",
 				      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -96,7 +98,7 @@ void local_state_close(struct abx_session *s)
 	abx_cleanup_close(&s->store_fd);
 }
 
-static int read_json(int dir_fd, const char *name, cJSON **ret)
+int local_read_json(int dir_fd, const char *name, cJSON **ret)
 {
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(RECORD_MAX_BYTES);
 	int r = abx_fs_read(dir_fd, name, &b);
@@ -116,13 +118,15 @@ int local_box_open(const struct abx_session *s, const char *id, struct local_box
 	b.dir_fd = openat(s->boxes_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (b.dir_fd < 0)
 		return -errno;
-	r = read_json(b.dir_fd, "box.json", &b.doc);
+	r = local_read_json(b.dir_fd, "box.json", &b.doc);
 	if (r == 0)
 		r = abx_json_str(b.doc, "id", LOCAL_ID_MAX, &b.id);
 	if (r == 0)
 		r = abx_json_str(b.doc, "name", TEXT_MAX, &b.name);
 	if (r == 0)
 		r = abx_json_str(b.doc, "image", LOCAL_ID_MAX, &b.image);
+	if (r == 0)
+		r = abx_json_str(b.doc, "layers", LOCAL_CHAIN_MAX * LOCAL_LID_SIZE, &b.layers);
 	if (r == 0)
 		r = abx_json_str(b.doc, "created_at", 64, &b.created_at);
 	if (r == 0)
@@ -196,7 +200,7 @@ int local_run_open(const struct abx_session *s, const struct local_box *b, struc
 	int64_t start = 0, real_start = 0;
 	const char *boot = NULL;
 	cJSON *doc = NULL;
-	int r = read_json(b->dir_fd, "run.json", &doc);
+	int r = local_read_json(b->dir_fd, "run.json", &doc);
 
 	*ret = run;
 	if (r == -ENOENT)
