@@ -8,11 +8,12 @@
 
 #include "abxsdk/fs.h"
 #include "core/box/exec.h"
-#include "core/box/labels.h"
+#include "core/box/origin.h"
 #include "core/box/recover.h"
 #include "core/box/undo.h"
 #include "core/seed/seed.h"
 #include "core/state/journal.h"
+#include "core/state/labels.h"
 #include "core/state/lock.h"
 #include "core/util/clock.h"
 #include "core/util/log.h"
@@ -35,6 +36,7 @@ struct create {
 	const char *provider;
 	char *workspace, *image;
 	struct abx_box box;
+	struct abx_origin origin;
 	struct abx_seed *seed;
 	struct abx_env env;
 	int64_t timeout_ms;
@@ -132,6 +134,8 @@ static int prepare(struct create *c, struct abx_err *err)
 	r = abx_app_cloud(c->app, c->provider, c->config, &c->cloud, err);
 	if (r == 0)
 		r = resolve_image(c, err);
+	if (r == 0 && (c->req->snapshot || c->req->from))
+		r = abx_origin_find(c->app, c->cloud, key, c->req, &c->origin, err);
 	if (r == 0)
 		abx_recover_abandoned(c->app, abx_cloud_name(c->cloud));
 	return r;
@@ -164,8 +168,11 @@ static int reserve(struct create *c, struct abx_err *err)
 static int inspect(struct create *c, struct abx_err *err)
 {
 	abx_autofree char *spool = NULL;
-	int r = abx_home_dir(&c->app->home, &spool, err, "tmp/%s", c->box.id);
+	int r;
 
+	if (c->origin.point.ref)
+		return 0;
+	r = abx_home_dir(&c->app->home, &spool, err, "tmp/%s", c->box.id);
 	return r < 0 ? r : abx_seed_inspect(c->workspace, spool, &c->seed, err);
 }
 
@@ -225,6 +232,7 @@ static int provision(struct create *c, struct abx_err *err)
 	env = abx_env_kv(&c->env);
 	req.name = c->box.name;
 	req.image = c->image;
+	req.snapshot = c->origin.point.ref;
 	req.idempotency_key = c->box.attempt;
 	req.labels = labels;
 	req.n_labels = ABX_N_LABELS;
@@ -238,6 +246,8 @@ static int provision(struct create *c, struct abx_err *err)
 		r = 0;
 	if (r == 0)
 		r = reload(c, err);
+	else
+		r = abx_origin_explain(&c->origin, r, err);
 	return r < 0 ? r : journal(c, "provision", ABX_JOURNAL_DONE, c->box.sandbox_id, err);
 }
 
@@ -291,6 +301,19 @@ static int wait_ready(struct create *c, struct abx_err *err)
 	}
 }
 
+/* What is in the box came with its snapshot; what is known of it comes along. */
+static int adopt_origin(struct create *c, struct abx_err *err)
+{
+	const struct abx_checkpoint *point = &c->origin.point;
+	int r = abx_origin_adopt(c->app, &c->origin, &c->box, err);
+
+	if (r < 0)
+		return r;
+	if (!c->req->from)
+		abx_xreplace(&c->box.checkpoint, point->name ? point->name : point->ref);
+	return abx_boxes_update(c->app->db, &c->box, err);
+}
+
 static int seed(struct create *c, struct abx_err *err)
 {
 	struct abx_call_opts o = {.timeout_ms = SEED_TIMEOUT_MS, .box_id = c->box.id};
@@ -302,8 +325,11 @@ static int seed(struct create *c, struct abx_err *err)
 					 .progress = c->app->host.progress,
 					 .progress_ctx = c->app->host.progress_ctx};
 	struct abx_seed_result got = {0};
-	int r = abx_home_dir(&c->app->home, &dir, err, "boxes/%s", c->box.id);
+	int r;
 
+	if (c->origin.point.ref)
+		return adopt_origin(c, err);
+	r = abx_home_dir(&c->app->home, &dir, err, "boxes/%s", c->box.id);
 	if (r == 0)
 		r = journal(c, "seed", ABX_JOURNAL_INTENT, NULL, err);
 	if (r < 0)
@@ -331,7 +357,7 @@ static int run_setup(struct create *c, struct abx_err *err)
 	struct abx_sandbox s = abx_app_sandbox(&c->box);
 	int code = 0, r;
 
-	if (!script || !*script)
+	if (!script || !*script || c->req->from)
 		return 0;
 	r = journal(c, "setup", ABX_JOURNAL_INTENT, NULL, err);
 	if (r == 0)
@@ -415,13 +441,14 @@ int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx
 	if (r < 0)
 		undo(&c);
 	if (r == 0) {
-		const struct abx_seed_info *info = abx_seed_info(c.seed);
+		const struct abx_seed_info *info = c.seed ? abx_seed_info(c.seed) : NULL;
 
-		*ret_files = info->files;
-		*ret_bytes = info->bytes;
+		*ret_files = info ? info->files : 0;
+		*ret_bytes = info ? info->bytes : 0;
 		*ret = c.box;
 		memset(&c.box, 0, sizeof(c.box));
 	}
+	abx_origin_release(&c.origin);
 	abx_seed_free(c.seed);
 	abx_env_release(&c.env);
 	abx_box_release(&c.box);

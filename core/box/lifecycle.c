@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Boxes that exist: their state, starting, stopping, destroying. */
+/* Boxes that exist: their state, starting, stopping, pausing, destroying. */
 #include "core/box/lifecycle.h"
 
 #include <string.h>
 
-#include "core/box/labels.h"
 #include "core/box/undo.h"
+#include "core/state/labels.h"
 #include "core/state/lock.h"
 #include "core/util/log.h"
 #include "core/util/mem.h"
@@ -137,63 +137,123 @@ static int say_gone(struct abx_app *app, struct abx_box *box, struct abx_err *er
 	return abx_err_remedy(err, "agentbox destroy %s removes the record", box->name);
 }
 
-static int start_locked(struct abx_app *app, struct abx_box *box, struct abx_err *err)
+/* The provider's own words on it were recorded while it changed. */
+static int settle_state(struct abx_app *app, struct abx_box *box, enum abx_box_state state,
+			struct abx_err *err)
 {
-	struct abx_call_opts o = {.timeout_ms = START_TIMEOUT_MS, .box_id = box->id};
-	struct abx_start_req req = {ABX_INIT(struct abx_start_req)};
-	struct abx_sandbox s = abx_app_sandbox(box);
-	struct abx_cloud *cloud;
 	struct abx_box fresh = {0};
-	int r = refuse_unfinished(box, err);
+	int r = abx_boxes_load(app->db, box->id, &fresh, err);
 
-	if (r == 0)
-		r = abx_app_cloud_of(app, box, &cloud, err);
-	if (r == 0)
-		r = abx_cloud_start(cloud, &o, &s, &req, err);
-	if (r == ABX_ENOTFOUND)
-		return say_gone(app, box, err);
-	if (r < 0)
-		return r;
-	/* The provider's own words on it were recorded while it started. */
-	r = abx_boxes_load(app->db, box->id, &fresh, err);
 	if (r < 0)
 		return r;
 	abx_box_release(box);
 	*box = fresh;
-	return set_state(app, box, ABX_BOX_RUNNING, err);
+	return set_state(app, box, state, err);
+}
+
+/* What is on record may be older than what is: the other way round is tried as well. */
+static int start_or_resume(struct abx_cloud *cloud, const struct abx_box *box, struct abx_err *err)
+{
+	const struct abx_call_opts o = {.timeout_ms = START_TIMEOUT_MS, .box_id = box->id};
+	struct abx_start_req req = {ABX_INIT(struct abx_start_req)};
+	struct abx_sandbox s = abx_app_sandbox(box);
+	bool can_resume = abx_cloud_table(cloud)->resume;
+	bool resume = can_resume && (box->state == ABX_BOX_PAUSED || box->state == ABX_BOX_PAUSING);
+	struct abx_err why = ABX_ERR_INIT;
+	int r;
+
+	for (int attempt = 0;; attempt++) {
+		r = resume ? abx_cloud_resume(cloud, &o, &s, &req, &why)
+			   : abx_cloud_start(cloud, &o, &s, &req, &why);
+		if (r != ABX_ESTATE || !can_resume || attempt)
+			break;
+		resume = !resume;
+	}
+	if (r < 0 && err)
+		*err = why;
+	return r;
+}
+
+int abx_lifecycle_start_locked(struct abx_app *app, struct abx_box *box, struct abx_err *err)
+{
+	struct abx_cloud *cloud;
+	int r = abx_app_cloud_of(app, box, &cloud, err);
+
+	if (r == 0)
+		r = start_or_resume(cloud, box, err);
+	if (r == ABX_ENOTFOUND)
+		return say_gone(app, box, err);
+	return r < 0 ? r : settle_state(app, box, ABX_BOX_RUNNING, err);
+}
+
+int abx_lifecycle_lock(struct abx_app *app, struct abx_box *box, int *ret_lock, struct abx_err *err)
+{
+	abx_autoclose int lock = -1;
+	int r = lock_and_reload(app, box, &lock, err);
+
+	if (r == 0)
+		r = refuse_unfinished(box, err);
+	if (r == 0)
+		*ret_lock = abx_steal_fd(&lock);
+	return r;
 }
 
 int abx_lifecycle_start(struct abx_app *app, struct abx_box *box, struct abx_err *err)
 {
 	abx_autoclose int lock = -1;
-	int r = lock_and_reload(app, box, &lock, err);
+	int r = abx_lifecycle_lock(app, box, &lock, err);
 
-	return r < 0 ? r : start_locked(app, box, err);
+	return r < 0 ? r : abx_lifecycle_start_locked(app, box, err);
+}
+
+int abx_lifecycle_stop_locked(struct abx_app *app, struct abx_box *box, int64_t grace_ms,
+			      struct abx_err *err)
+{
+	const struct abx_call_opts o = {.timeout_ms = STOP_TIMEOUT_MS, .box_id = box->id};
+	struct abx_stop_req req = {ABX_INIT(struct abx_stop_req)};
+	struct abx_sandbox s = abx_app_sandbox(box);
+	struct abx_cloud *cloud;
+	int r = abx_app_cloud_of(app, box, &cloud, err);
+
+	if (r < 0)
+		return r;
+	req.grace_ms = grace_ms >= 0 ? grace_ms : DEFAULT_GRACE_MS;
+	r = abx_cloud_stop(cloud, &o, &s, &req, err);
+	if (r == ABX_ENOTFOUND)
+		return say_gone(app, box, err);
+	return r < 0 ? r : set_state(app, box, ABX_BOX_STOPPED, err);
 }
 
 int abx_lifecycle_stop(struct abx_app *app, struct abx_box *box, int64_t grace_ms,
 		       struct abx_err *err)
+{
+	abx_autoclose int lock = -1;
+	int r = abx_lifecycle_lock(app, box, &lock, err);
+
+	return r < 0 ? r : abx_lifecycle_stop_locked(app, box, grace_ms, err);
+}
+
+int abx_lifecycle_pause(struct abx_app *app, struct abx_box *box, struct abx_err *err)
 {
 	struct abx_call_opts o = {.timeout_ms = STOP_TIMEOUT_MS};
 	struct abx_stop_req req = {ABX_INIT(struct abx_stop_req)};
 	abx_autoclose int lock = -1;
 	struct abx_sandbox s;
 	struct abx_cloud *cloud;
-	int r = lock_and_reload(app, box, &lock, err);
+	int r = abx_lifecycle_lock(app, box, &lock, err);
 
-	if (r == 0)
-		r = refuse_unfinished(box, err);
 	if (r == 0)
 		r = abx_app_cloud_of(app, box, &cloud, err);
 	if (r < 0)
 		return r;
+	if (!abx_cloud_table(cloud)->pause)
+		return abx_lifecycle_stop_locked(app, box, /* grace_ms= */ -1, err);
 	o.box_id = box->id;
-	req.grace_ms = grace_ms >= 0 ? grace_ms : DEFAULT_GRACE_MS;
 	s = abx_app_sandbox(box);
-	r = abx_cloud_stop(cloud, &o, &s, &req, err);
+	r = abx_cloud_pause(cloud, &o, &s, &req, err);
 	if (r == ABX_ENOTFOUND)
 		return say_gone(app, box, err);
-	return r < 0 ? r : set_state(app, box, ABX_BOX_STOPPED, err);
+	return r < 0 ? r : settle_state(app, box, ABX_BOX_PAUSED, err);
 }
 
 int abx_lifecycle_destroy(struct abx_app *app, struct abx_box *box, bool force, struct abx_err *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * core/box/lifecycle.h: boxes that exist: their state, starting, stopping, destroying.
+ * core/box/lifecycle.h: boxes that exist: their state, starting, stopping, pausing, destroying.
  */
 #ifndef ABX_LIFECYCLE_H
 #define ABX_LIFECYCLE_H
@@ -14,10 +14,13 @@
  */
 int abx_lifecycle_refresh(struct abx_app *app, struct abx_box_list *boxes, struct abx_err *err);
 
-/* All three take the box's lock, waiting for others that work on it. */
+/* All of these take the box's lock, waiting for others that work on it.  Starting a paused one
+ * resumes it. */
 int abx_lifecycle_start(struct abx_app *app, struct abx_box *box, struct abx_err *err);
 int abx_lifecycle_stop(struct abx_app *app, struct abx_box *box, int64_t grace_ms,
 		       struct abx_err *err);
+/* Where the provider cannot pause, it is stopped: the box's state says which. */
+int abx_lifecycle_pause(struct abx_app *app, struct abx_box *box, struct abx_err *err);
 int abx_lifecycle_destroy(struct abx_app *app, struct abx_box *box, bool force,
 			  struct abx_err *err);
 /* Drop the record of a box; whatever it has at its provider stays. */
@@ -29,5 +32,15 @@ int abx_lifecycle_forget(struct abx_app *app, struct abx_box *box, struct abx_er
  * caller whose command then failed with ABX_ESTATE.
  */
 int abx_lifecycle_ensure_running(struct abx_app *app, struct abx_box *box, struct abx_err *err);
+
+/*
+ * For an operation of several steps: the lock of a box that is whole, with the record as it is
+ * now; and the same steps for whoever holds it.
+ */
+int abx_lifecycle_lock(struct abx_app *app, struct abx_box *box, int *ret_lock,
+		       struct abx_err *err);
+int abx_lifecycle_start_locked(struct abx_app *app, struct abx_box *box, struct abx_err *err);
+int abx_lifecycle_stop_locked(struct abx_app *app, struct abx_box *box, int64_t grace_ms,
+			      struct abx_err *err);
 
 #endif

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "abxsdk/fs.h"
-#include "core/box/labels.h"
 #include "core/box/undo.h"
 #include "core/host/registry.h"
+#include "core/state/labels.h"
 #include "core/state/lock.h"
 #include "core/util/clock.h"
 #include "core/util/log.h"
@@ -32,8 +32,8 @@ void abx_leftovers_release(struct abx_leftovers *l)
 	memset(l, 0, sizeof(*l));
 }
 
-static struct abx_leftover *add(struct abx_leftovers *l, enum abx_leftover_kind kind,
-				const char *provider, const char *name, const char *id)
+struct abx_leftover *abx_leftovers_add(struct abx_leftovers *l, enum abx_leftover_kind kind,
+				       const char *provider, const char *name, const char *id)
 {
 	struct abx_leftover *one;
 
@@ -47,7 +47,8 @@ static struct abx_leftover *add(struct abx_leftovers *l, enum abx_leftover_kind 
 	return one;
 }
 
-static void settle(struct abx_leftover *one, int r, const char *done, const struct abx_err *err)
+void abx_leftover_settle(struct abx_leftover *one, int r, const char *done,
+			 const struct abx_err *err)
 {
 	if (r < 0)
 		one->problem = abx_xstrdup(err->text);
@@ -77,10 +78,12 @@ static int finish_box(struct abx_app *app, const char *id, enum abx_recover_mode
 	if (r == ABX_ENOBOX)
 		return 0;
 	if (r == 0 && box.pending) {
-		struct abx_leftover *one = add(ret, ABX_LEFT_BOX, box.provider, box.name, box.id);
+		struct abx_leftover *one =
+			abx_leftovers_add(ret, ABX_LEFT_BOX, box.provider, box.name, box.id);
 
 		if (mode != ABX_RECOVER_LOOK)
-			settle(one, abx_undo_box(app, &box, &how, &why), "removed", &why);
+			abx_leftover_settle(one, abx_undo_box(app, &box, &how, &why), "removed",
+					    &why);
 	}
 	abx_box_release(&box);
 	return r;
@@ -187,17 +190,18 @@ static int settle_orphan(struct abx_app *app, struct abx_cloud *cloud, const str
 		if (r < 0 || same)
 			return r;
 	}
-	one = add(ret, ABX_LEFT_SANDBOX, abx_cloud_name(cloud),
-		  abx_sandbox_label(s, ABX_LABEL_NAME), s->id);
+	one = abx_leftovers_add(ret, ABX_LEFT_SANDBOX, abx_cloud_name(cloud),
+				abx_sandbox_label(s, ABX_LABEL_NAME), s->id);
 	one->box_id = abx_xstrdup_null(box_id);
 	if (mode == ABX_RECOVER_ADOPT && r == ABX_ENOBOX && id_safe(box_id) &&
 	    s->state != ABX_STATE_FAILED)
-		settle(one, adopt(app, abx_cloud_name(cloud), s, box_id, &why), "recovered", &why);
+		abx_leftover_settle(one, adopt(app, abx_cloud_name(cloud), s, box_id, &why),
+				    "recovered", &why);
 	else if (mode == ABX_RECOVER_PRUNE && r == ABX_ENOBOX && predates_database(app, s))
 		one->problem = abx_xstrdup("its record was lost; agentbox recover brings it back, "
 					   "and then agentbox destroy removes it");
 	else if (mode != ABX_RECOVER_LOOK)
-		settle(one, remove_orphan(cloud, s, &why), "removed", &why);
+		abx_leftover_settle(one, remove_orphan(cloud, s, &why), "removed", &why);
 	/* Nobody else will need it: there is no record that could be locked again. */
 	if (lock >= 0 && one->done && strcmp(one->done, "removed") == 0 && r == ABX_ENOBOX)
 		abx_lock_forget(&app->home, box_id);
@@ -319,14 +323,14 @@ static int sweep_dir(struct abx_app *app, const char *name, enum abx_recover_mod
 		if (belongs_to_kept(ret, e->d_name))
 			continue;
 		if (strcmp(name, "locks") != 0) {
-			one = add(ret, ABX_LEFT_FILES, NULL, NULL, what);
+			one = abx_leftovers_add(ret, ABX_LEFT_FILES, NULL, NULL, what);
 			if (mode == ABX_RECOVER_LOOK)
 				continue;
 			r = abx_fs_remove_tree(app->home.fd, what);
 			if (r < 0)
 				(void)abx_err_errno(&why, r, "remove '%s/%s'", app->home.path,
 						    what);
-			settle(one, r, "removed", &why);
+			abx_leftover_settle(one, r, "removed", &why);
 			r = 0;
 		}
 		abx_lock_forget(&app->home, e->d_name);
@@ -347,6 +351,8 @@ int abx_recover(struct abx_app *app, enum abx_recover_mode mode, const char *pro
 	if (r == 0)
 		r = finish_boxes(app, mode, provider, ret, err);
 	if (r == 0)
+		r = abx_recover_attempts(app, mode, provider, ret, err);
+	if (r == 0)
 		r = all_providers(app, &providers, &n_used, err);
 	for (size_t i = 0; i < providers.len && r == 0; i++)
 		if (!provider || strcmp(provider, providers.items[i]) == 0)
@@ -363,18 +369,20 @@ void abx_recover_abandoned(struct abx_app *app, const char *provider)
 	struct abx_leftovers found = {0};
 	struct abx_err why = ABX_ERR_INIT;
 
-	if (finish_boxes(app, ABX_RECOVER_PRUNE, provider, &found, &why) < 0)
+	if (finish_boxes(app, ABX_RECOVER_PRUNE, provider, &found, &why) < 0 ||
+	    abx_recover_attempts(app, ABX_RECOVER_PRUNE, provider, &found, &why) < 0)
 		abx_log(ABX_LOG_INFO, "recover", "%s", why.text);
 	for (size_t i = 0; i < found.len; i++) {
 		const struct abx_leftover *one = &found.items[i];
 
 		if (one->problem)
-			abx_warn("box '%s' was left unfinished and could not be removed: %s "
+			abx_warn("%s '%s' was left unfinished and could not be removed: %s "
 				 "(agentbox prune)",
-				 one->name, one->problem);
+				 one->kind == ABX_LEFT_BOX ? "box" : "snapshot",
+				 one->name ? one->name : one->id, one->problem);
 		else
 			abx_log(ABX_LOG_INFO, "recover", "removed '%s', left unfinished",
-				one->name);
+				one->name ? one->name : one->id);
 	}
 	abx_leftovers_release(&found);
 }

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "abxsdk/fs.h"
-#include "core/box/labels.h"
 #include "core/state/journal.h"
+#include "core/state/labels.h"
 #include "core/state/lock.h"
 #include "core/util/log.h"
 #include "core/util/mem.h"

@@ -9,9 +9,13 @@ static int report(struct abx_cli *cli, const struct abx_box *box, uint64_t files
 {
 	if (cli->json)
 		return abx_out_json(abx_json_box(box), err);
-	(void)printf("box %u '%s' is running (%s, %llu file%s, %.1f MiB)\n", box->index, box->name,
-		     box->provider, (unsigned long long)files, files == 1 ? "" : "s",
-		     (double)bytes / (1 << 20));
+	if (box->checkpoint)
+		(void)printf("box %u '%s' is running (%s, from '%s')\n", box->index, box->name,
+			     box->provider, box->checkpoint);
+	else
+		(void)printf("box %u '%s' is running (%s, %llu file%s, %.1f MiB)\n", box->index,
+			     box->name, box->provider, (unsigned long long)files,
+			     files == 1 ? "" : "s", (double)bytes / (1 << 20));
 	if (box->base_commit)
 		(void)printf("branch %s at %.12s\n", box->branch, box->base_commit);
 	return abx_out_line(err,
@@ -52,6 +56,8 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		{'n', "name", ABX_OPT_KIND_TEXT, &req.name, "NAME", "name of the box"},
 		{0, "image", ABX_OPT_KIND_TEXT, &req.image, "IMAGE",
 		 "boot from this; local: a directory or tar of a root file system"},
+		{0, "snapshot", ABX_OPT_KIND_TEXT, &req.snapshot, "NAME",
+		 "start from a checkpoint, or from the provider's snapshot of that name"},
 		{'e', "env", ABX_OPT_KIND_LIST, &vars, "K[=V]",
 		 "set in every command of the box; without =V from your environment"},
 		{0, "env-file", ABX_OPT_KIND_LIST, &files, "FILE", "the same, from a file"},

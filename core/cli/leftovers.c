@@ -6,6 +6,7 @@ static const char *const kinds[] = {
 	[ABX_LEFT_BOX] = "box",
 	[ABX_LEFT_SANDBOX] = "sandbox",
 	[ABX_LEFT_FILES] = "files",
+	[ABX_LEFT_SNAPSHOT] = "snapshot",
 };
 
 static void add_json(cJSON *doc, const struct abx_leftover *one)

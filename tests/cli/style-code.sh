@@ -9,7 +9,8 @@ lint()
 }
 
 bad=$T/tree/core/util
-mkdir -p "$bad" "$T/tree/tests/unit" "$T/tree/providers/x"
+mkdir -p "$bad" "$T/tree/tests/unit" "$T/tree/providers/x" "$T/tree/core/box" \
+	"$T/tree/core/checkpoint"
 
 # finds RULE FILE TEXT: a tree with only this file breaches the rule.
 finds()
@@ -55,6 +56,8 @@ finds sleep tests/unit/a.c 'void f(void) { sleep(1); }\n'
 finds sleep tests/unit/a.sh 'true\n\tsleep 1\n'
 clean sleep tests/unit/a.sh 'ab exec one -- sleep 1000 &\n'
 finds arrows core/util/a.c '#include "core/state/db.h"\n'
+finds arrows core/checkpoint/a.c '#include "core/box/app.h"\n'
+clean arrows core/box/a.c '#include "core/checkpoint/take.h"\n'
 finds arrows providers/x/a.c '#include "core/util/err.h"\n'
 clean arrows providers/x/a.c '#include "abxsdk/buf.h"\n#include <stdio.h>\n'
 done_testing
