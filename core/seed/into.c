@@ -34,7 +34,10 @@ static int produce(void *ctx, int fd, int stop_fd, struct abx_err *err)
 	return abx_seed_write_stream(s->seed, &how, &s->sent, err);
 }
 
+/* The box's answer: its `git status`, which has to be the expected one, and then a line. */
 struct output {
+	const struct abx_buf *status;
+	size_t same; /* bytes of it that have come */
 	struct abx_buf text;
 	struct abx_err *err;
 };
@@ -42,28 +45,29 @@ struct output {
 static int on_output(void *ctx, const void *data, size_t len)
 {
 	struct output *o = ctx;
+	const size_t left = o->status->len - o->same, n = len < left ? len : left;
 
-	abx_buf_add(&o->text, data, len);
+	if (n && memcmp(o->status->data + o->same, data, n) != 0)
+		return abx_box_script_error("seed", ABX_SCRIPT_DIFFERS, NULL, o->err);
+	o->same += n;
+	abx_buf_add(&o->text, (const char *)data + n, len - n);
 	if (o->text.failed)
 		return abx_err_set(o->err, ABX_EPROTO, "seed: the box answers with too much");
 	return 0;
 }
 
 /* What `git status` must say in the box: the same, on the box's branch. */
-static int expected_status(const struct abx_seed *s, const char *branch, struct abx_err *err)
+static int expect_status(const struct abx_seed *s, const char *branch, struct abx_buf *b,
+			 struct abx_err *err)
 {
-	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
-	int fd;
-
-	abx_buf_addf(&b, "# branch.oid %s", s->status.head);
-	abx_buf_addc(&b, '\0');
-	abx_buf_addf(&b, "# branch.head %s", branch);
-	abx_buf_addc(&b, '\0');
-	abx_buf_add(&b, abx_buf_str(&s->status.changes), s->status.changes.len);
-	if (b.failed)
+	abx_buf_addf(b, "# branch.oid %s", s->status.head);
+	abx_buf_addc(b, '\0');
+	abx_buf_addf(b, "# branch.head %s", branch);
+	abx_buf_addc(b, '\0');
+	abx_buf_add(b, abx_buf_str(&s->status.changes), s->status.changes.len);
+	if (b->failed)
 		return abx_err_set(err, ABX_ENOMEM, "seed: too many changes in the workspace");
-	fd = abx_spool_bytes(s->spool, b.data, b.len);
-	return fd < 0 ? abx_err_errno(err, -fd, "write in '%s'", s->spool) : fd;
+	return 0;
 }
 
 static int take_tree(const struct output *o, bool needed, char **ret, struct abx_err *err)
@@ -80,6 +84,9 @@ static int take_tree(const struct output *o, bool needed, char **ret, struct abx
 			return 0;
 		}
 	}
+	/* More than was expected of its status: there is more in the box. */
+	if (o->same && o->text.len && strncmp(text, "tree ", 5) != 0)
+		return abx_box_script_error("seed", ABX_SCRIPT_DIFFERS, NULL, err);
 	return abx_err_set(err, ABX_EPROTO, "seed: the box's answer is not understood");
 }
 
@@ -93,16 +100,12 @@ static int check_in_box(struct abx_seed *s, const struct abx_box_io *io,
 	const char *const args[] = {target->dir, git ? "git" : "plain", git ? s->status.head : "-",
 				    state, NULL};
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(1 << 20);
-	abx_autoclose int fd = -1;
-	struct output o = {ABX_BUF_INIT(OUTPUT_MAX), err};
-	struct abx_box_script script = {"seed", abx_script_seed, args, -1, on_output, &o};
-	int code = 0, r = 0;
+	abx_auto(abx_buf) struct abx_buf status = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
+	struct output o = {&status, 0, ABX_BUF_INIT(OUTPUT_MAX), err};
+	const struct abx_box_script script = {"seed", abx_script_seed, args, -1, on_output, &o};
+	int code = 0, r = git ? expect_status(s, target->branch, &status, err) : 0;
 
-	if (git) {
-		r = fd = expected_status(s, target->branch, err);
-		script.stdin_fd = fd;
-	}
-	if (r >= 0)
+	if (r == 0)
 		r = abx_box_run(io, &script, &code, &said, err);
 	if (r == 0 && code)
 		r = abx_box_script_error("seed", code, &said, err);

@@ -47,26 +47,22 @@ const char abx_script_seed[] = PRELUDE
 	"\t[ \"$kind\" = git ] || exit 0\n"
 	"\texit 91\n"
 	"fi\n"
-	"[ ! -e \"$shadow\" ] || rm -rf \"$shadow\"\n"
-	"mkdir -p \"$shadow/objects/pack\" \"$shadow/refs/heads\" \"$shadow/info\" ||\n"
-	"\tfail \"cannot make $shadow in the box\"\n"
-	"connected=\n"
+	"connected= status=\n"
 	"if [ \"$kind\" = git ]; then\n"
-	/* Beside what follows; it only reads. */
+	/* Both beside what follows: they only read. */
 	"\tgit rev-list --objects --quiet \"$base\" </dev/null >/dev/null &\n"
 	"\tconnected=$!\n"
 	/* The times were kept, but neither the inodes nor the change times. */
 	"\tgit -c core.checkStat=minimal -c core.fsmonitor=false \\\n"
 	"\t	-c core.excludesFile=/dev/null -c status.showStash=false \\\n"
 	"\t	status --porcelain=v2 -z --branch --untracked-files=all --no-renames \\\n"
-	"\t	--no-ahead-behind --ignore-submodules=none \\\n"
-	"\t	</dev/null >\"$shadow/status\" || exit 90\n"
-	"\tif command -v cmp >/dev/null 2>&1; then\n"
-	"\t	cmp -s \"$shadow/status\" - || exit 92\n"
-	"\telse\n"
-	"\t	[ \"$(git hash-object --stdin)\" = \\\n"
-	"\t		\"$(git hash-object --stdin <\"$shadow/status\")\" ] || exit 92\n"
-	"\tfi\n"
+	"\t	--no-ahead-behind --ignore-submodules=none </dev/null &\n"
+	"\tstatus=$!\n"
+	"fi\n"
+	"[ ! -e \"$shadow\" ] || rm -rf \"$shadow\"\n"
+	"mkdir -p \"$shadow/objects/pack\" \"$shadow/refs/heads\" \"$shadow/info\" ||\n"
+	"\tfail \"cannot make $shadow in the box\"\n"
+	"if [ \"$kind\" = git ]; then\n"
 	"\tln .git/objects/pack/pack-* \"$shadow/objects/pack/\" 2>/dev/null ||\n"
 	"\t	cp -f .git/objects/pack/pack-* \"$shadow/objects/pack/\" ||\n"
 	"\t	fail 'cp failed'\n"
@@ -95,6 +91,7 @@ const char abx_script_seed[] = PRELUDE
 	"\tsgit -c core.checkStat=minimal add -A $force </dev/null >/dev/null || exit 90\n"
 	"tree=$(sgit write-tree) || exit 90\n"
 	"[ -z \"$connected\" ] || wait \"$connected\" || exit 90\n"
+	"[ -z \"$status\" ] || wait \"$status\" || exit 90\n"
 	"printf 'tree %s\\n' \"$tree\"\n";
 
 const char abx_script_changes[] = PRELUDE NEEDS_RECORD CURRENT_TREE

@@ -16,11 +16,11 @@
 
 #define ABX_SCRIPT_FAILED 90
 #define ABX_SCRIPT_NO_GIT 91
-#define ABX_SCRIPT_DIFFERS 92	/* git status in the box is not the host's */
+#define ABX_SCRIPT_DIFFERS 92	/* found here: git status in the box is not the host's */
 #define ABX_SCRIPT_NO_RECORD 93 /* there is no seed.git (any more) */
 
-/* After the stream: DIR git|plain BASE clean|dirty|assumed.  stdin (git): the expected
- * `git status`.  stdout: "tree <id>\n", or nothing for a plain directory without git. */
+/* After the stream: DIR git|plain BASE clean|dirty|assumed.  stdout: the box's `git status`
+ * (git), then "tree <id>\n", or nothing for a plain directory without git. */
 extern const char abx_script_seed[];
 
 /* DIR SEED-TREE.  stdout: "tree <id>\n", then for each change since the seed a record of

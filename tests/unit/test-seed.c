@@ -546,13 +546,11 @@ END_TEST
 
 START_TEST(answer_that_makes_no_sense)
 {
-	static const char *const answers[] = {"",
-					      "tree \n",
-					      "tree 0123456789012345678901234567890123456789",
-					      "tree 01234567890123456789012345678901234567891\n",
-					      "tree 012345678901234567890123456789012345678Z\n",
-					      "x"};
-	struct abx_seed *seed = inspected(REPO "true");
+	static const char *const answers[] = {
+		"tree \n", "tree 0123456789012345678901234567890123456789",
+		"tree 01234567890123456789012345678901234567891\n",
+		"tree 012345678901234567890123456789012345678Z\n", "x"};
+	struct abx_seed *seed = inspected("echo plain >file");
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(answers); i++) {
 		seed_faults.answer = answers[i];
@@ -560,6 +558,13 @@ START_TEST(answer_that_makes_no_sense)
 		ck_assert_int_eq(into(seed), ABX_EPROTO);
 	}
 	abx_seed_free(seed);
+	seed = inspected(REPO "true");
+	seed_faults.answer = "";
+	seed_faults.answer_len = 0;
+	ck_assert_int_eq(into(seed), ABX_EPROTO);
+	seed_faults.answer = "tree 0123456789012345678901234567890123456789\n";
+	seed_faults.answer_len = strlen(seed_faults.answer);
+	fails(seed, ABX_ESTATE, "git status");
 }
 END_TEST
 
