@@ -412,6 +412,7 @@ struct abx_url_req {
 };
 
 #define ABX_SNAPREQ_DISK_ONLY UINT32_C(1)
+#define ABX_SNAPREQ_STOP UINT32_C(2) /* may end what runs, where that saves a copy */
 
 struct abx_snapshot_req {
 	uint32_t struct_size, flags;
