@@ -39,6 +39,8 @@ build|libssl-dev|module libcrypto 3.0|libcrypto names contents as git does
 build|libseccomp-dev|module libseccomp 2.5|knows the system calls that boxes may make
 run|git|command git|agentbox puts repositories into boxes with it
 run|tar|command tar|unpacks trees inside a box
+run|slirp4netns|command slirp4netns|the network of local boxes
+run|nftables|file /usr/sbin/nft|the rules of that network
 test|check|module check 0.15|the framework of the unit tests
 test|clang|command clang|the second compiler, with sanitizers
 test|libclang-rt-dev|sanitizer|AddressSanitizer and UBSan of clang

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
@@ -296,4 +297,27 @@ int box_run_child(int (*fn)(void *), void *arg)
 		if (errno != EINTR)
 			return -1;
 	return status;
+}
+
+static int forget_segments(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	(void)size;
+	(void)arg;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t first = (info->dlpi_addr + ph->p_vaddr + page - 1) & ~(page - 1);
+		uintptr_t end = (info->dlpi_addr + ph->p_vaddr + ph->p_memsz) & ~(page - 1);
+
+		/* Never written, so the file has them whenever they are needed again. */
+		if (ph->p_type == PT_LOAD && !(ph->p_flags & PF_W) && first < end)
+			(void)madvise((void *)first, end - first, MADV_DONTNEED);
+	}
+	return 0;
+}
+
+void box_forget_pages(void)
+{
+	(void)dl_iterate_phdr(forget_segments, NULL);
 }

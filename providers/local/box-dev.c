@@ -103,8 +103,28 @@ static void raise_loopback(void)
 	(void)close(fd);
 }
 
+/* Nobody in the box may open raw sockets or has a privilege over ports; that is no reason to
+ * do without ping, or a server at port 80.  The interface that comes later has no IPv6.  A
+ * kernel that lacks one of these is no reason to do without the box. */
+static void set_network_defaults(bool single_id)
+{
+	static const char *const files[] = {"proc/sys/net/ipv4/ip_unprivileged_port_start",
+					    "proc/sys/net/ipv4/ping_group_range",
+					    "proc/sys/net/ipv6/conf/default/disable_ipv6"};
+	const char *const values[] = {"0\n", single_id ? "0 0\n" : "0 65535\n", "1\n"};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		int fd = open(files[i], O_WRONLY | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		(void)!write(fd, values[i], strlen(values[i]));
+		(void)close(fd);
+	}
+}
+
 /* The lists are those of the common container engines. */
-void box_mount_kernel(void)
+void box_mount_kernel(const struct box_req *rq)
 {
 	static const char *const read_only[] = {
 		"proc/bus", "proc/fs", "proc/irq", "proc/sys", "proc/sysrq-trigger",
@@ -116,7 +136,10 @@ void box_mount_kernel(void)
 		"proc/interrupts",  "sys/firmware",	  "sys/devices/virtual/powercap",
 	};
 
-	raise_loopback();
+	bool own_net = !(rq->h.flags & LB_F_HOST_NET);
+
+	if (own_net)
+		raise_loopback();
 	if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0) {
 		if (errno == EPERM)
 			box_fail(
@@ -126,6 +149,8 @@ void box_mount_kernel(void)
 				"mount /proc: refused, the outer container hides parts of its own");
 		box_fail_errno(errno, "mount /proc");
 	}
+	if (own_net)
+		set_network_defaults(rq->h.map == LB_MAP_SINGLE);
 	/* Refused where the outer container hides parts of its own; a box can do without. */
 	(void)mount("sysfs", "sys", "sysfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 	for (size_t i = 0; i < sizeof(read_only) / sizeof(read_only[0]); i++)

@@ -53,6 +53,7 @@ void box_init_loop(int64_t expires_at_ms)
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGCHLD);
 	(void)sigaddset(&set, SIGTERM);
+	box_forget_pages();
 	for (;;) {
 		struct timespec wait = {.tv_sec = LOOK_AGAIN_S};
 		int sig;

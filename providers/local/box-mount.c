@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -178,6 +179,47 @@ static void write_names(const char *hostname, bool first)
 	write_file("/etc/hosts", text);
 }
 
+/* The first line is how a later start knows that the file is still ours. */
+#define RESOLVER_MARK "# written by agentbox at each start; without this line it stays as it is\n"
+
+/* The host's own, or the one address at which every box finds names, if its egress lets it. */
+static char *make_resolver(bool host_net)
+{
+	char *host = host_net ? box_read_file(AT_FDCWD, "/etc/resolv.conf", 65536, NULL) : NULL;
+	char *text = box_printf(RESOLVER_MARK "%s", host ? host : "nameserver " LB_RESOLVER "\n");
+
+	free(host);
+	return text;
+}
+
+static void write_resolver(const char *text, bool first)
+{
+	static const char path[] = "/etc/resolv.conf";
+	char *old = box_read_file(AT_FDCWD, path, 65536, NULL);
+	bool ours = !old || strncmp(old, RESOLVER_MARK, strlen(RESOLVER_MARK)) == 0;
+
+	if (old && strcmp(old, text) != 0 && (first || ours))
+		(void)unlink(path);
+	/* An image may name there a file that does not exist. */
+	if (!old && first)
+		(void)unlink(path);
+	free(old);
+	write_file(path, text);
+}
+
+/* A program with more capabilities in its file than the box has does not start at all, and
+ * without new privileges they are of no use: ping goes without. */
+static void ignore_file_capabilities(void)
+{
+	const struct abx_mount_attr attr = {.attr_set = ABX_ATTR_NOSUID};
+	int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		(void)abx_mount_setattr(fd, &attr);
+		(void)close(fd);
+	}
+}
+
 static void enter_root(void)
 {
 	/* Stacks the old root on the new one, so that no directory is needed to put it. */
@@ -192,6 +234,7 @@ static void enter_root(void)
 void box_mount_root(const struct box_req *rq)
 {
 	bool single = rq->h.map == LB_MAP_SINGLE;
+	char *resolver = make_resolver(rq->h.flags & LB_F_HOST_NET);
 	struct box_plan plan;
 	struct box_store st;
 
@@ -205,14 +248,18 @@ void box_mount_root(const struct box_req *rq)
 	else
 		mount_host_root(&st);
 	box_mount_dev(single);
-	box_mount_kernel();
+	box_mount_kernel(rq);
 	enter_root();
 	/* A descriptor of a directory outside would be a way out. */
 	box_store_close(&st);
 	(void)umask(022);
 	if (plan.image)
 		box_image_user(single);
+	else
+		ignore_file_capabilities();
 	write_names(rq->name, rq->h.flags & LB_F_FIRST);
+	write_resolver(resolver, rq->h.flags & LB_F_FIRST);
+	free(resolver);
 	if (rq->h.flags & LB_F_READ_ONLY) {
 		if (bind_read_only(LB_WORKSPACE, LB_WORKSPACE))
 			box_fail_errno(errno, "read-only " LB_WORKSPACE);

@@ -77,6 +77,13 @@ static _Noreturn void fail_clone(int err)
 		 "new user namespace: not permitted");
 }
 
+unsigned long box_namespaces(const struct box_req *rq)
+{
+	unsigned long net = CLONE_NEWNET;
+
+	return rq->h.flags & LB_F_HOST_NET ? BOX_NAMESPACES & ~net : BOX_NAMESPACES;
+}
+
 pid_t box_clone(const struct box_req *rq, unsigned long flags)
 {
 	long pid;
@@ -201,7 +208,7 @@ void box_enter(const struct box_req *rq)
 	bool single = rq->h.flags & LB_F_SINGLE_ID;
 
 	box_new_session_keyring();
-	if (setns(LB_FD_BOX, (int)BOX_NAMESPACES) < 0) {
+	if (setns(LB_FD_BOX, (int)box_namespaces(rq)) < 0) {
 		if (errno == ESRCH)
 			box_fail(ABX_ESTATE, NULL, "the box is not running");
 		box_fail_errno(errno, "enter the box");

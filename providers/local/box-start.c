@@ -56,7 +56,7 @@ void box_start(const struct box_req *rq)
 	if (fchdir(LB_FD_BOX) < 0 || pipe2(sync, O_CLOEXEC) < 0)
 		box_fail_errno(errno, "state directory");
 	(void)close(LB_FD_BOX);
-	pid = box_clone(rq, BOX_NAMESPACES);
+	pid = box_clone(rq, box_namespaces(rq));
 	if (pid == 0) {
 		(void)close(sync[1]);
 		box_await_maps(sync[0]);

@@ -46,6 +46,8 @@ char *box_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * errno; NUL-terminated, free() it. */
 char *box_read_file(int dirfd, const char *path, size_t max, size_t *ret_len);
 void box_write_all(int fd, const void *data, size_t len);
+/* Give back the pages of this program that only its start needed. */
+void box_forget_pages(void);
 /* Make the directories above `path`, and `path` itself when `itself`. */
 void box_make_parents(const char *path, bool itself);
 void *box_shared(size_t n); /* abx_child_shared() */
@@ -67,6 +69,7 @@ void box_filter_calls(void);
 #define BOX_NAMESPACES                                                               \
 	((unsigned long)(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | \
 			 CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP))
+unsigned long box_namespaces(const struct box_req *rq); /* those of this box */
 pid_t box_clone(const struct box_req *rq, unsigned long flags);
 /* In the child: wait until the parent has written the maps; end when it failed to. */
 void box_await_maps(int fd);
@@ -109,7 +112,7 @@ int box_layer_mount(const struct box_store *st, const char *target, const char *
 /* The current directory is the store; rq->path names the box's layers in it. */
 void box_mount_root(const struct box_req *rq);
 void box_mount_dev(bool single_id);
-void box_mount_kernel(void);
+void box_mount_kernel(const struct box_req *rq);
 
 /* box-skel.c: ensure the shared lower layer in `cache_fd`; its name there.  Holds a lock on
  * it for as long as the process lives. */

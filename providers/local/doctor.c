@@ -63,6 +63,18 @@ static int32_t check_box(struct abx_session *s, struct abx_call *call)
 	return r ? r : row(call, overlay, "fail", m.text, m.remedy);
 }
 
+static int32_t check_network(struct abx_session *s, struct abx_call *call)
+{
+	struct local_net_lack lack;
+
+	if (access(s->net_helper, X_OK) < 0)
+		return row(call, "network", "fail", s->net_helper,
+			   "reinstall agentbox, or set AGENTBOX_LIBEXEC_PATH");
+	if (local_net_lacks(&lack))
+		return row(call, "network", "warn", lack.text, lack.remedy);
+	return row(call, "network", "ok", "slirp4netns and nftables", "");
+}
+
 int32_t local_doctor(struct abx_session *s, struct abx_call *call)
 {
 	int32_t r = check_helpers(s, call);
@@ -71,8 +83,5 @@ int32_t local_doctor(struct abx_session *s, struct abx_call *call)
 		r = check_ids(s, call);
 	if (r == ABX_OK && access(s->box_helper, X_OK) == 0 && s->map != LB_MAP_NONE)
 		r = check_box(s, call);
-	if (r == ABX_OK)
-		r = row(call, "network", "ok",
-			"boxes of this version have no network beyond their own loopback", "");
-	return r;
+	return r == ABX_OK ? check_network(s, call) : r;
 }

@@ -124,6 +124,8 @@ static int32_t start(struct run *x, const char *id)
 	int32_t r = local_box_enter(x->s, x->call, id, &b, &running, &a);
 	int e = 0;
 
+	if (r == ABX_OK)
+		r = local_net_ready(x->s, x->call, &b, &running);
 	a.program = x->s->box_helper;
 	a.user = req->user;
 	a.path = req->cwd;

@@ -134,6 +134,7 @@ int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
 		pass(&sp, life[0], LB_FD_LIFELINE);
 		pass(&sp, a->fd_box, LB_FD_BOX);
 		pass(&sp, a->fd_live, LB_FD_LIVE);
+		pass(&sp, a->fd_control, LB_FD_CONTROL);
 		r = abx_spawn_start(&sp, &h.pid);
 	}
 	abx_cleanup_close(&request);
@@ -262,5 +263,7 @@ int32_t local_box_enter(struct abx_session *s, struct abx_call *call, const char
 	a->fd_box = run->pidfd;
 	if (b->image)
 		a->req.flags |= LB_F_IMAGE;
+	if (local_net_is_host(b))
+		a->req.flags |= LB_F_HOST_NET;
 	return ABX_OK;
 }

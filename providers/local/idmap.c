@@ -70,13 +70,13 @@ static bool user_name(uid_t uid, char *name, size_t size)
 	return (size_t)snprintf(name, size, "%s", pw.pw_name) < size;
 }
 
-static bool in_path(const char *program)
+bool local_in_path(const char *program)
 {
-	static const char *const dirs[] = {"/usr/bin", "/bin", "/usr/sbin", "/usr/local/bin"};
+	static const char dirs[] = LB_PATH;
 	char path[128];
 
-	for (size_t i = 0; i < ABX_N_ELEMENTS(dirs); i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", dirs[i], program);
+	for (const char *d = dirs; *d; d += strcspn(d, ":"), d += *d == ':') {
+		(void)snprintf(path, sizeof(path), "%.*s/%s", (int)strcspn(d, ":"), d, program);
 		if (access(path, X_OK) == 0)
 			return true;
 	}
@@ -128,7 +128,7 @@ void local_idmap_init(struct abx_session *s)
 		if (!is_mapped("/proc/self/uid_map", s->uid_base) ||
 		    !is_mapped("/proc/self/gid_map", s->gid_base))
 			s->map = LB_MAP_NONE;
-	} else if (found && in_path("newuidmap") && in_path("newgidmap")) {
+	} else if (found && local_in_path("newuidmap") && local_in_path("newgidmap")) {
 		s->map = LB_MAP_SUBID;
 	} else {
 		s->map = LB_MAP_SINGLE;

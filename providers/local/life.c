@@ -73,14 +73,14 @@ static int32_t wait_ended(struct abx_call *call, int pidfd, int64_t max_ms, bool
 }
 
 /* The box's lock is held. */
-static int32_t stop_locked(struct abx_call *call, const char *id, struct local_run *run,
+static int32_t stop_locked(struct abx_call *call, const struct local_box *b, struct local_run *run,
 			   int64_t grace_ms)
 {
 	bool ended = false;
 	int32_t r = ABX_OK;
 
 	if (run->pidfd < 0)
-		return ABX_OK;
+		return local_net_ended(call, b);
 	if (grace_ms > 0 && send_signal(run->pidfd, SIGTERM) == 0)
 		r = wait_ended(call, run->pidfd, grace_ms, &ended);
 	if (r == ABX_OK && !ended) {
@@ -89,8 +89,8 @@ static int32_t stop_locked(struct abx_call *call, const char *id, struct local_r
 	}
 	if (r == ABX_OK && !ended)
 		return local_fail(call, ABX_EIO, "look for a process in state D",
-				  "box %s: its processes do not end", id);
-	return r;
+				  "box %s: its processes do not end", b->id);
+	return r == ABX_OK ? local_net_ended(call, b) : r;
 }
 
 /* Starting. */
@@ -189,6 +189,8 @@ static int32_t start_first_process(struct abx_session *s, struct abx_call *call,
 	if (b->image)
 		a.req.flags |= LB_F_IMAGE;
 	a.fd_box = s->store_fd;
+	if (local_net_is_host(b))
+		a.req.flags |= LB_F_HOST_NET;
 	r = make_plan(s, call, b, &plan);
 	a.argv = (const char *const *)plan.argv;
 	if (r == ABX_OK)
@@ -202,7 +204,7 @@ static int32_t start_first_process(struct abx_session *s, struct abx_call *call,
 	r = follow_start(s, call, b, &h, a.req.expires_at_ms, run);
 	if (r == ABX_OK) {
 		local_helper_wait(&h);
-		return ABX_OK;
+		return local_net_start(s, call, b, run);
 	}
 	if (run->pidfd >= 0)
 		(void)send_signal(run->pidfd, SIGKILL);
@@ -223,7 +225,7 @@ int32_t local_start_locked(struct abx_session *s, struct abx_call *call, const s
 		return local_fail(call, ABX_EPERM, LOCAL_NO_IDS_REMEDY, "box %s: " LOCAL_NO_IDS,
 				  b->id);
 	/* Whoever started this one held our lock, and died. */
-	r = stop_locked(call, b->id, run, 0);
+	r = stop_locked(call, b, run, 0);
 	local_run_release(run);
 	return r == ABX_OK ? start_first_process(s, call, b, flags, timeout_ms, run) : r;
 }
@@ -263,7 +265,7 @@ int32_t local_stop(struct abx_session *s, struct abx_call *call, const struct ab
 		r = local_lock(s, call, &b);
 	if (r == ABX_OK) {
 		(void)local_run_open(s, &b, &run);
-		r = stop_locked(call, b.id, &run, req ? req->grace_ms : 0);
+		r = stop_locked(call, &b, &run, req ? req->grace_ms : 0);
 	}
 	if (r == ABX_OK) {
 		(void)unlinkat(b.dir_fd, "run.json", 0);
@@ -304,7 +306,7 @@ int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct
 		r = local_box_lock(s, call, &b);
 	if (r == ABX_OK) {
 		(void)local_run_open(s, &b, &run);
-		r = stop_locked(call, b.id, &run, req ? req->grace_ms : 0);
+		r = stop_locked(call, &b, &run, req ? req->grace_ms : 0);
 	}
 	if (r == ABX_OK)
 		r = take_live(call, &b, &live);

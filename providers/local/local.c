@@ -26,6 +26,7 @@ static void session_free(struct abx_session *s)
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s->box_helper);
 	free(s->tar_helper);
+	free(s->net_helper);
 	free(s->image);
 	free(s);
 }
@@ -62,7 +63,8 @@ static int session_fill(struct abx_session *s, const struct abx_session_args *ar
 
 	s->box_helper = helper_path("agentbox-local-box");
 	s->tar_helper = helper_path("agentbox-local-tar");
-	if (!s->box_helper || !s->tar_helper)
+	s->net_helper = helper_path("agentbox-local-net");
+	if (!s->box_helper || !s->tar_helper || !s->net_helper)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < args->n_options; i++)
 		if (strcmp(args->options[i].key, "image") == 0 && *args->options[i].value) {

@@ -12,6 +12,8 @@
  *	                      belongs to ids of the box
  *	boxes/<id>/chain.json that chain, once it is no longer what box.json says
  *	layers/<lid>/TOP      what was written by one that runs no more; shared, read-only
+ *	boxes/<id>/net        locked by the network helper while it lives, and its state
+ *	boxes/<id>/net.sock   where that helper takes requests
  *	tmp/                  boxes being made or removed; unlocked ones are swept
  *	cache/                shared lower layers, made by box root
  *	images/               unpacked images, made by box root
@@ -45,7 +47,7 @@ struct abx_session {
 	int store_fd, boxes_fd, tmp_fd, images_fd;
 	enum lb_map map;
 	uint32_t uid_base, gid_base;
-	char *box_helper, *tar_helper;
+	char *box_helper, *tar_helper, *net_helper;
 	char *image;
 	char account[32], arch[32], boot_id[40];
 	pthread_mutex_t lock;
@@ -58,6 +60,7 @@ struct local_box {
 	cJSON *doc;
 	const char *id, *name, *image, *created_at, *hostname;
 	const char *layers; /* what it was made over; see local_chain_read() */
+	const char *egress, *deny; /* as net.c writes them; NULL: none */
 	const cJSON *labels, *env;
 };
 
@@ -86,6 +89,7 @@ int32_t local_poll(struct abx_call *call, struct pollfd *fds, size_t n, int64_t 
 	"give root 65536 ids that exist here in /etc/subuid and /etc/subgid, or run outside"
 /* idmap.c: which ids boxes of this caller get. */
 void local_idmap_init(struct abx_session *s);
+bool local_in_path(const char *program);
 
 /* state.c */
 bool local_id_valid(const char *id);
@@ -159,9 +163,10 @@ struct local_helper_args {
 	const struct abx_kv *env;
 	uint32_t n_env;
 	int fd_in, fd_out, fd_err;
-	int fd_box, fd_live; /* -1: none */
+	int fd_box, fd_live, fd_control; /* -1: none */
 };
-#define LOCAL_HELPER_ARGS_INIT .fd_in = -1, .fd_out = -1, .fd_err = -1, .fd_box = -1, .fd_live = -1
+#define LOCAL_HELPER_ARGS_INIT \
+	.fd_in = -1, .fd_out = -1, .fd_err = -1, .fd_box = -1, .fd_live = -1, .fd_control = -1
 int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
 			   struct local_helper_args *a, struct local_helper *ret);
 /* The next message; ABX_EIO, already failed, when there is none any more.  A LB_MSG_FAIL
@@ -195,6 +200,27 @@ int32_t local_probe(struct abx_session *s, struct abx_call *call, struct lb_msg 
  * open, or while a box's record names its key. */
 int32_t local_image_open(struct abx_session *s, struct abx_call *call, const char *image,
 			 char ret_key[LOCAL_ID_MAX], int *ret_lock);
+
+/* net.c */
+struct local_net_lack {
+	int32_t code;
+	char text[128], remedy[128];
+};
+/* True when this machine cannot give a box a network of its own, and what is missing. */
+bool local_net_lacks(struct local_net_lack *ret);
+/* Refuse, before anything is made, an egress that makes no sense or cannot be had here. */
+int32_t local_net_check(struct abx_call *call, const struct abx_provision *p);
+int local_net_record(cJSON *doc, const struct abx_provision *p);
+int local_net_load(struct local_box *b);
+bool local_net_is_host(const struct local_box *b);
+/* Start the helper of a box that runs, unless it is alive; nobody waits for it. */
+int32_t local_net_start(struct abx_session *s, struct abx_call *call, const struct local_box *b,
+			const struct local_run *run);
+/* Before a command: the network is up, or a warning says why not. */
+int32_t local_net_ready(struct abx_session *s, struct abx_call *call, const struct local_box *b,
+			const struct local_run *run);
+/* After the box's first process has ended: its helper has too. */
+int32_t local_net_ended(struct abx_call *call, const struct local_box *b);
 
 /* Operations. */
 int32_t local_provision(struct abx_session *, struct abx_call *, const struct abx_provision *);

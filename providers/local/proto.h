@@ -19,8 +19,9 @@
 #define LB_FD_STATUS 4
 #define LB_FD_LIFELINE 5 /* end of file: the client is gone */
 #define LB_FD_BOX 6	 /* enter: pidfd of the box; remove: a directory; else: the store */
-#define LB_FD_LIVE 7	 /* start: locked for as long as the box runs */
-#define LB_FD_LAST LB_FD_LIVE
+#define LB_FD_LIVE 7	 /* start, network: locked for as long as it runs */
+#define LB_FD_CONTROL 8	 /* network: a listening socket, where commands ask for ports */
+#define LB_FD_LAST LB_FD_CONTROL
 
 enum lb_op {
 	LB_OP_START = 1,
@@ -33,6 +34,8 @@ enum lb_op {
 	LB_OP_REMOVE, /* empty a directory whose files belong to box ids */
 	LB_OP_UNPACK, /* a tar stream becomes an image */
 	LB_OP_PACK,   /* a directory of the host as a tar stream, for LB_OP_UNPACK */
+	LB_OP_NET, /* the network of a box; argv is a net_policy, name the pid of its first process
+		    */
 };
 
 /* How ids of the box become ids of this machine. */
@@ -50,11 +53,12 @@ enum lb_map {
 #define LB_F_LEAVE_RUNNING UINT32_C(4)
 #define LB_F_CREATE_PARENTS UINT32_C(8)
 #define LB_F_KEEP_OWNER UINT32_C(16)
-#define LB_F_IMAGE UINT32_C(32)	     /* the box has a root of its own, not the host's */
-#define LB_F_SINGLE_ID UINT32_C(64)  /* the box has one id only */
-#define LB_F_READ_ONLY UINT32_C(128) /* read-only workspace */
-#define LB_F_FIRST UINT32_C(256)     /* the box starts for the first time */
-#define LB_F_PROBE UINT32_C(512)     /* end when the box could run */
+#define LB_F_IMAGE UINT32_C(32)		/* the box has a root of its own, not the host's */
+#define LB_F_SINGLE_ID UINT32_C(64)	/* the box has one id only */
+#define LB_F_READ_ONLY UINT32_C(128)	/* read-only workspace */
+#define LB_F_FIRST UINT32_C(256)	/* the box starts for the first time */
+#define LB_F_PROBE UINT32_C(512)	/* end when the box could run */
+#define LB_F_HOST_NET UINT32_C(0x10000) /* the box has no network namespace of its own */
 
 struct lb_req {
 	uint32_t magic, op, flags, n_argv;
@@ -105,6 +109,12 @@ struct lb_entry {
 /* The name of a box's first process once the box is ready: before that, its mount namespace
  * still shows this machine's root, and nothing may be run in it. */
 #define LB_READY_NAME "agentbox-init"
+
+/* The name server of every box with a network of its own. */
+#define LB_RESOLVER "10.0.2.3"
+
+/* Where programs of this machine are looked for. */
+#define LB_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 /* The user of a box, where the root has more than one id. */
 #define LB_BOX_USER "vscode"

@@ -26,8 +26,6 @@ static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
 		what = "sizes";
 	else if (p->location && *p->location)
 		what = "locations";
-	else if ((p->egress_allow && p->egress_allow[0]) || (p->egress_deny && p->egress_deny[0]))
-		what = "egress rules (a box has no network beyond its own loopback)";
 	else if (p->inbound && *p->inbound)
 		what = "inbound rules";
 	else if (p->n_mounts)
@@ -123,6 +121,8 @@ static int write_record(int dir_fd, const char *id, const char *image,
 		r = add_pairs(doc, "labels", p->labels, p->n_labels);
 	if (r == 0)
 		r = add_pairs(doc, "env", p->env, p->n_env);
+	if (r == 0)
+		r = local_net_record(doc, p);
 	if (r == 0)
 		r = abx_json_print(doc, &b);
 	cJSON_Delete(doc);
@@ -260,6 +260,8 @@ int32_t local_provision(struct abx_session *s, struct abx_call *call,
 
 	copy_request(&p, req);
 	r = refuse(call, &p);
+	if (r == ABX_OK)
+		r = local_net_check(call, &p);
 	if (r == ABX_OK && s->map == LB_MAP_NONE)
 		r = local_fail(call, ABX_EPERM, LOCAL_NO_IDS_REMEDY, "provision: " LOCAL_NO_IDS);
 	if (r == ABX_OK)

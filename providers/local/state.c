@@ -135,6 +135,8 @@ int local_box_open(const struct abx_session *s, const char *id, struct local_box
 		r = abx_json_obj(b.doc, "labels", &b.labels);
 	if (r == 0)
 		r = abx_json_obj(b.doc, "env", &b.env);
+	if (r == 0)
+		r = local_net_load(&b);
 	if (r == 0 && (!b.id || strcmp(b.id, id) != 0 || !b.hostname))
 		r = -EPROTO;
 	if (r < 0) {

@@ -25,6 +25,14 @@ const struct abx_cloud_backend *lh_backend;
 struct abx_session *lh_session;
 struct abx_call *lh_call = &the_call;
 
+static void ignore_log(void *ctx, int32_t level, const char *topic, const char *msg)
+{
+	(void)ctx;
+	(void)level;
+	(void)topic;
+	(void)msg;
+}
+
 static int64_t now_ms(void *ctx)
 {
 	struct timespec t;
@@ -82,17 +90,12 @@ static int32_t emit_row(struct abx_call *call, const struct abx_kv *cells, uint3
 }
 
 static const struct abx_host host = {
-	ABX_INIT(struct abx_host),
-	.abi_major = ABX_ABI_MAJOR,
-	.version = "test",
-	.now_ms = now_ms,
-	.fail = note_failure,
-	.cancel_fd = cancel_fd,
-	.time_left_ms = time_left_ms,
-	.wait_ms = wait_ms,
-	.emit_sandbox = emit_sandbox,
-	.emit_file = emit_file,
-	.emit_row = emit_row,
+	ABX_INIT(struct abx_host), .abi_major = ABX_ABI_MAJOR,
+	.version = "test",	   .log = ignore_log,
+	.now_ms = now_ms,	   .fail = note_failure,
+	.cancel_fd = cancel_fd,	   .time_left_ms = time_left_ms,
+	.wait_ms = wait_ms,	   .emit_sandbox = emit_sandbox,
+	.emit_file = emit_file,	   .emit_row = emit_row,
 };
 
 /* NULL, or why not: this is used outside of tests too. */
@@ -215,6 +218,7 @@ int32_t lh_provision(const char *id)
 {
 	const struct abx_kv labels[] = {{"agentbox", "true"}, {"agentbox.box", id}};
 	const struct abx_kv env[] = {{"FROM_BOX", "box value"}};
+	const char *const no_egress[] = {NULL};
 	const struct abx_provision p = {
 		ABX_INIT(struct abx_provision),
 		.name = "Test Box",
@@ -223,6 +227,8 @@ int32_t lh_provision(const char *id)
 		.n_labels = ABX_N_ELEMENTS(labels),
 		.env = env,
 		.n_env = ABX_N_ELEMENTS(env),
+		/* Not every machine that runs tests can give a box a network. */
+		.egress_allow = no_egress,
 		/* No teardown follows a test that fails: its box ends by itself. */
 		.timeout_ms = BOX_LIFE_MS,
 	};

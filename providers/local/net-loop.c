@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Waiting for whatever is ready next. */
+#include "providers/local/net.h"
+
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "providers/local/box.h"
+
+#define EVENTS_MAX 64
+#define TICK_MS 1000
+
+static int epoll_fd = -1;
+static struct epoll_event events[EVENTS_MAX];
+static int n_events;
+static void (*on_tick)(int64_t now_ms);
+static const size_t *tick_active;
+
+void net_loop_init(void)
+{
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll_fd < 0)
+		box_fail_errno(errno, "network helper: epoll");
+}
+
+void net_watch(struct net_source *s, int fd, uint32_t ev,
+	       void (*ready)(struct net_source *, uint32_t))
+{
+	struct epoll_event e = {.events = ev, .data.ptr = s};
+
+	s->fd = fd;
+	s->events = ev;
+	s->ready = ready;
+	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0)
+		box_fail_errno(errno, "network helper: epoll");
+}
+
+void net_rewatch(struct net_source *s, uint32_t ev)
+{
+	struct epoll_event e = {.events = ev, .data.ptr = s};
+
+	if (s->events == ev)
+		return;
+	s->events = ev;
+	if (epoll_ctl(epoll_fd, EPOLL_CTL_MOD, s->fd, &e) < 0)
+		box_fail_errno(errno, "network helper: epoll");
+}
+
+void net_unwatch(struct net_source *s)
+{
+	if (s->fd < 0)
+		return;
+	/* What was reported together with the event being served is of no interest now. */
+	for (int i = 0; i < n_events; i++)
+		if (events[i].data.ptr == s)
+			events[i].data.ptr = NULL;
+	(void)epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+	(void)close(s->fd);
+	s->fd = -1;
+}
+
+int64_t net_now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void net_on_tick(void (*tick)(int64_t now_ms), const size_t *active)
+{
+	on_tick = tick;
+	tick_active = active;
+}
+
+void net_loop(void)
+{
+	for (;;) {
+		bool ticking = on_tick && *tick_active;
+
+		n_events = epoll_wait(epoll_fd, events, EVENTS_MAX, ticking ? TICK_MS : -1);
+		if (n_events < 0 && errno != EINTR)
+			box_fail_errno(errno, "network helper: epoll");
+		for (int i = 0; i < n_events; i++) {
+			struct net_source *s = events[i].data.ptr;
+
+			if (s)
+				s->ready(s, events[i].events);
+		}
+		n_events = 0;
+		if (ticking)
+			on_tick(net_now_ms());
+	}
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* agentbox-local-net: the network of one box, for as long as the box runs. */
+#include "providers/local/net.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "providers/local/box.h"
+
+#define RULES_MAX_BYTES ((size_t)16 << 20)
+
+static struct net_policy policy;
+static struct net_rules rules = {.policy = &policy};
+static struct net_source box = {.fd = -1};
+
+/* The command that started us does not wait, and its end is not ours. */
+static void leave_client(void)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		box_fail_errno(errno, "network helper: new process");
+	if (pid > 0)
+		_exit(0);
+	/* From here on the state file is where failures are said. */
+	if (dup2(LB_FD_LIVE, LB_FD_STATUS) < 0)
+		_exit(1);
+	(void)fcntl(LB_FD_STATUS, F_SETFD, FD_CLOEXEC);
+	(void)close(LB_FD_LIFELINE);
+	/* Whatever directory the command was started in is not ours to keep busy. */
+	(void)chdir("/");
+}
+
+static void undo_state(void)
+{
+	(void)lseek(LB_FD_STATUS, 0, SEEK_SET);
+}
+
+static uint32_t random_number(void)
+{
+	uint32_t n;
+
+	if (getrandom(&n, sizeof(n), 0) != (ssize_t)sizeof(n))
+		box_fail_errno(errno, "random number");
+	return n ? n : 1;
+}
+
+static void load_rules(void)
+{
+	struct abx_buf b = ABX_BUF_INIT(RULES_MAX_BYTES);
+	char why[400];
+
+	/* What an earlier helper or policy allowed is judged anew. */
+	rules.generation = random_number();
+	net_rules_print(&rules, &b);
+	if (!net_nft(&b, why, sizeof(why)))
+		box_fail(ABX_EIO, "install nftables; the kernel needs nf_tables, nat and conntrack",
+			 "network: nft: %s", why);
+	abx_buf_release(&b);
+}
+
+static void host_changed(void)
+{
+	struct abx_buf b = ABX_BUF_INIT(RULES_MAX_BYTES);
+	char why[400];
+
+	net_rules_print_host(&rules, &b);
+	/* Better no network than one that leads to the host. */
+	if (!net_nft(&b, why, sizeof(why)))
+		box_fail(ABX_EIO, NULL, "network: nft: %s", why);
+	abx_buf_release(&b);
+}
+
+static void box_ended(struct net_source *s, uint32_t events)
+{
+	(void)s;
+	(void)events;
+	_exit(0);
+}
+
+static void join_box(bool single_id)
+{
+	if (setns(LB_FD_BOX, CLONE_NEWUSER | CLONE_NEWNET) < 0) {
+		if (errno == ESRCH)
+			_exit(0);
+		box_fail_errno(errno, "network: enter the box");
+	}
+	/* With the ids of its root, what we run keeps the capabilities. */
+	box_become_root(single_id);
+}
+
+static void bring_up(const struct box_req *rq)
+{
+	net_host_open();
+	(void)net_host_load();
+	rules.host = net_host();
+	rules.network = net_choose_network(rules.host);
+	rules.mark = random_number();
+	if (policy.mode != NET_NONE)
+		net_slirp_start(rq->name, rules.network);
+	join_box(rq->h.flags & LB_F_SINGLE_ID);
+	net_watch(&box, LB_FD_BOX, EPOLLIN, box_ended);
+	if (policy.mode == NET_NONE)
+		return;
+	load_rules();
+	net_slirp_await();
+	net_tap_up(rules.network);
+	net_host_watch(host_changed);
+}
+
+int main(int argc, char **argv)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct box_req rq;
+	int r;
+
+	(void)argc;
+	(void)argv;
+	box_harden();
+	box_req_load(&rq);
+	r = net_policy_parse((const char *const *)rq.argv, rq.h.n_argv, &policy);
+	if (rq.h.op != LB_OP_NET || r < 0)
+		box_fail(ABX_EPROTO, "install plugin and helpers of one version",
+			 "network helper: malformed request");
+	leave_client();
+	box_at_fail = undo_state;
+	(void)prctl(PR_SET_NAME, "agentbox-net", 0, 0, 0);
+	(void)setenv("PATH", LB_PATH, 1);
+	(void)sigaction(SIGPIPE, &ignore, NULL);
+	net_loop_init();
+	bring_up(&rq);
+	undo_state();
+	box_send_kind(LB_MSG_READY, 0);
+	box_forget_pages();
+	net_loop();
+}

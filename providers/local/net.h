@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * net.h: inside agentbox-local-net, the network of one box.
+ *
+ * One process a box, started by whichever command needs it first, alive for as long as the
+ * box's first process and no longer.  It starts in the host's namespaces, opens there what
+ * belongs there, starts slirp4netns, and then joins the user and network namespace of the
+ * box for good, where it has every capability and the box has none that matters: rules first,
+ * an interface that is up afterwards.  It is not in the box's pid namespace, so nothing in
+ * the box sees it.
+ *
+ * Its state is one struct lb_msg at the beginning of the file behind LB_FD_LIVE, which it
+ * keeps locked: empty while it comes up, LB_MSG_READY, or LB_MSG_FAIL with the reason.
+ *
+ * Single-threaded; whatever fails for good ends the process through box_fail(), and
+ * slirp4netns ends with it because a pipe of ours closes.
+ */
+#ifndef LOCAL_NET_H
+#define LOCAL_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abxsdk/buf.h"
+#include "providers/local/net-policy.h"
+
+#define NET_TAP "tap0"
+/* LB_RESOLVER, whatever network slirp4netns has. */
+#define NET_RESOLVER UINT32_C(0x0a000203)
+#define NET_TABLE "inet agentbox"
+
+/* net-loop.c: what can become ready.  Embed one in an object of your own. */
+struct net_source {
+	int fd; /* -1: not watched */
+	uint32_t events;
+	void (*ready)(struct net_source *, uint32_t events);
+};
+#define NET_CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+void net_loop_init(void);
+void net_watch(struct net_source *s, int fd, uint32_t events,
+	       void (*ready)(struct net_source *, uint32_t));
+void net_rewatch(struct net_source *s, uint32_t events);
+void net_unwatch(struct net_source *s); /* and close */
+int64_t net_now_ms(void);
+/* Called about once a second while *active is not zero. */
+void net_on_tick(void (*tick)(int64_t now_ms), const size_t *active);
+_Noreturn void net_loop(void);
+
+/* net-host.c: what the host's own network looks like. */
+struct net_host {
+	struct net_range *own; /* addresses at which the host would answer; 127/8 among them */
+	size_t n_own;
+	struct net_range *used; /* networks that it has a route to, without the default one */
+	size_t n_used;
+};
+/* Open the sockets, in the host's namespace. */
+void net_host_open(void);
+/* Ask again.  True when `own` differs from before. */
+bool net_host_load(void);
+/* From now on call `changed` when the host's own addresses are others. */
+void net_host_watch(void (*changed)(void));
+const struct net_host *net_host(void);
+bool net_host_owns(uint32_t addr);
+/* A network of 256 addresses that the host does not use. */
+uint32_t net_choose_network(const struct net_host *h);
+
+/* net-rules.c: the ruleset as nft reads it. */
+struct net_rules {
+	const struct net_policy *policy;
+	const struct net_host *host;
+	uint32_t network;    /* of slirp4netns: .2 is the host, .3 resolves names */
+	uint16_t dns_port;   /* where our resolver listens; 0: there is none */
+	uint32_t mark;	     /* on what our resolver sends; nobody in a box can set marks */
+	uint32_t generation; /* of connections that these rules allowed */
+};
+void net_rules_print(const struct net_rules *r, struct abx_buf *b);
+/* Only the host's addresses, replaced in one step. */
+void net_rules_print_host(const struct net_rules *r, struct abx_buf *b);
+
+/* net-run.c: programs that are run. */
+void net_slirp_start(const char *pid, uint32_t network);
+/* Wait until its interface is there; then end when it ends. */
+void net_slirp_await(void);
+/* Load a ruleset in the namespace that this process is in; false and *ret_why. */
+bool net_nft(const struct abx_buf *rules, char *ret_why, size_t size);
+
+/* net-tap.c */
+void net_tap_up(uint32_t network);
+
+#endif

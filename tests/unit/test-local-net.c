@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* Provider local: what a box may reach, from the words of a policy to the rules of nft. */
+#include "tests/unit/unit.h"
+
+#include "providers/local/net.h"
+
+START_TEST(entries_are_read_exactly)
+{
+	static const struct {
+		const char *text;
+		uint32_t first, last;
+	} ranges[] = {
+		{"1.2.3.4", 0x01020304, 0x01020304},
+		{"10.0.0.0/8", 0x0a000000, 0x0affffff},
+		{"10.1.2.3/8", 0x0a000000, 0x0affffff},
+		{"0.0.0.0/0", 0, UINT32_MAX},
+		{"255.255.255.255/32", UINT32_MAX, UINT32_MAX},
+	};
+	static const char *const bad[] = {
+		"",	    "1.2.3",	"1.2.3.4.5", "1.2.3.256",  "1.2.3.4/33", "1.2.3.4/",
+		"01.2.3.4", "1.2.3.04", "-a.b c",    "a..b",	   ".a",	 "*",
+		"*.",	    "a.*.b",	"**.a",	     "http://a.b", "a b",	 "a/24",
+		"{ }",	    "a;b",	"a\"b",	     "\n",
+	};
+	struct net_entry e;
+
+	for (size_t i = 0; i < ABX_N_ELEMENTS(ranges); i++) {
+		ck_assert_int_eq(net_entry_parse(ranges[i].text, &e), 0);
+		ck_assert_ptr_null(e.name);
+		ck_assert_uint_eq(e.range.first, ranges[i].first);
+		ck_assert_uint_eq(e.range.last, ranges[i].last);
+	}
+	for (size_t i = 0; i < ABX_N_ELEMENTS(bad); i++)
+		ck_assert_msg(net_entry_parse(bad[i], &e) < 0, "%s", bad[i]);
+	ck_assert_int_eq(net_entry_parse("fd00::1/64", &e), -EAFNOSUPPORT);
+	ck_assert_int_eq(net_entry_parse("*.example.org.", &e), 0);
+	ck_assert_uint_eq(e.name_len, strlen("example.org"));
+	ck_assert(e.below);
+}
+END_TEST
+
+START_TEST(names_match_whole_labels)
+{
+	static const char *const text[] = {"list", "allow:example.org", "allow:*.Debian.ORG",
+					   "allow:10.0.0.0/8"};
+	static const struct {
+		const char *name;
+		bool allowed;
+	} cases[] = {
+		{"example.org", true},	   {"EXAMPLE.org", true},	{"www.example.org", false},
+		{"badexample.org", false}, {"example.org.evil", false}, {"deb.debian.org", true},
+		{"a.b.debian.org", true},  {"debian.org", false},	{"xdebian.org", false},
+		{".debian.org", false},	   {"10.0.0.1", false},		{"", false},
+	};
+	struct net_policy p;
+
+	ck_assert_int_eq(net_policy_parse(text, ABX_N_ELEMENTS(text), &p), 0);
+	ck_assert(p.names && p.mode == NET_LIST);
+	for (size_t i = 0; i < ABX_N_ELEMENTS(cases); i++)
+		ck_assert_msg(net_policy_allows_name(&p, cases[i].name, strlen(cases[i].name)) ==
+				      cases[i].allowed,
+			      "%s", cases[i].name);
+	ck_assert(net_entries_have(p.allow, p.n_allow, 0x0a010203));
+	ck_assert(!net_entries_have(p.allow, p.n_allow, 0x0b010203));
+	net_policy_release(&p);
+}
+END_TEST
+
+START_TEST(a_policy_that_makes_no_sense_is_none)
+{
+	static const char *const unknown[] = {"some"}, *const no_prefix[] = {"list", "1.2.3.4"},
+				 *const denied_name[] = {"all", "deny:example.org"};
+	struct net_policy p;
+
+	ck_assert_int_eq(net_policy_parse(unknown, 0, &p), -EINVAL);
+	ck_assert_int_eq(net_policy_parse(unknown, 1, &p), -EINVAL);
+	ck_assert_int_eq(net_policy_parse(no_prefix, 2, &p), -EINVAL);
+	ck_assert_int_eq(net_policy_parse(denied_name, 2, &p), -EINVAL);
+}
+END_TEST
+
+static void print(const char *const *text, size_t n, uint16_t dns_port, struct abx_buf *b)
+{
+	struct net_range own[] = {{0x7f000000, 0x7fffffff}, {0xc0000202, 0xc0000202}};
+	struct net_host host = {.own = own, .n_own = ABX_N_ELEMENTS(own)};
+	struct net_policy p;
+	const struct net_rules r = {
+		.policy = &p,
+		.host = &host,
+		.network = 0x0a000200,
+		.dns_port = dns_port,
+		.mark = 0x1234,
+		.generation = 0x99,
+	};
+
+	ck_assert_int_eq(net_policy_parse(text, n, &p), 0);
+	abx_buf_reset(b);
+	net_rules_print(&r, b);
+	ck_assert(!b->failed);
+	net_policy_release(&p);
+}
+
+static void before(const struct abx_buf *b, const char *first, const char *second)
+{
+	const char *a = strstr(b->data, first), *z = strstr(b->data, second);
+
+	ck_assert_msg(a && z && a < z, "'%s' before '%s' in\n%s", first, second, b->data);
+}
+
+START_TEST(rules_follow_the_policy)
+{
+	static const char *const all[] = {"all", "deny:10.0.0.0/8"}, *const none[] = {"none"},
+				 *const list[] = {"list", "allow:1.2.3.0/24",
+						  "allow:169.254.169.254"},
+				 *const names[] = {"list", "allow:example.org"};
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(1 << 20);
+
+	print(all, 2, 0, &b);
+	before(&b, "elements = { 127.0.0.0-127.255.255.255, 192.0.2.2 }", "set never");
+	before(&b, "ip daddr @host goto no", "\t\tgoto ok\n");
+	before(&b, "ip daddr @denied goto no", "\t\tgoto ok\n");
+	before(&b, "meta nfproto ipv6 goto no", "ip daddr @host goto no");
+	unit_has(b.data, "ip daddr 10.0.2.3 meta l4proto { tcp, udp } th dport 53 goto ok");
+	print(none, 1, 0, &b);
+	ck_assert_ptr_null(strstr(b.data, "goto ok"));
+	print(list, 3, 0, &b);
+	before(&b, "th dport 53 goto no", "ip daddr @allowed goto ok");
+	before(&b, "set link_allowed", "elements = { 169.254.169.254 }");
+	before(&b, "ip daddr @link_allowed goto ok", "ip daddr @never goto no");
+	unit_has(b.data, "elements = { 1.2.3.0-1.2.3.255, 169.254.169.254 }");
+	ck_assert_ptr_null(strstr(b.data, "redirect"));
+	ck_assert_ptr_null(strstr(b.data, "\t\tgoto ok\n"));
+	print(names, 2, 5353, &b);
+	unit_has(b.data, "udp dport 53 redirect to :5353");
+	unit_has(b.data, "tcp dport 53 redirect to :5353");
+	before(&b, "meta mark 0x1234 ip daddr 10.0.2.3", "th dport 53 goto no");
+	ck_assert_ptr_null(strstr(b.data, "example"));
+}
+END_TEST
+
+static Suite *suite(void)
+{
+	Suite *s = suite_create("local-net");
+	TCase *tc = tcase_create("policy");
+
+	tcase_add_test(tc, entries_are_read_exactly);
+	tcase_add_test(tc, names_match_whole_labels);
+	tcase_add_test(tc, a_policy_that_makes_no_sense_is_none);
+	tcase_add_test(tc, rules_follow_the_policy);
+	suite_add_tcase(s, tc);
+	return s;
+}
+
+UNIT_MAIN(suite)
