@@ -3,14 +3,17 @@
 #include "core/box/create.h"
 
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "abxsdk/fs.h"
+#include "core/base/prepared.h"
 #include "core/box/exec.h"
 #include "core/box/origin.h"
 #include "core/box/recover.h"
 #include "core/box/undo.h"
+#include "core/box/volumes.h"
 #include "core/seed/seed.h"
 #include "core/state/journal.h"
 #include "core/state/labels.h"
@@ -26,6 +29,7 @@
 #define READY_FIRST_WAIT_MS 100
 #define READY_MAX_WAIT_MS 1000
 #define SEED_TIMEOUT_MS 3600000
+#define RESTART_TIMEOUT_MS 300000
 
 /* Everything a create has in its hands. */
 struct create {
@@ -39,6 +43,8 @@ struct create {
 	struct abx_origin origin;
 	struct abx_seed *seed;
 	struct abx_env env;
+	struct abx_box_spec spec;
+	struct abx_strv volume_ids;
 	int64_t timeout_ms;
 	int lock;
 	bool reserved;
@@ -86,27 +92,80 @@ static int load_timeout(struct create *c, struct abx_err *err)
 	const char *text = abx_config_get(c->config, "box.timeout", NULL);
 
 	c->timeout_ms = c->req->timeout_ms;
-	if (c->timeout_ms || !text || !*text)
+	if (c->req->has_timeout || c->timeout_ms || !text || !*text)
 		return 0;
 	return abx_parse_duration_ms(text, &c->timeout_ms, err);
 }
 
-/* On this machine an image is a file or a directory; elsewhere it is a name. */
+/* "debian:bookworm" is a name whatever lies in the current directory; a plain word is a file
+ * when there is one. */
+static bool is_path(const char *image)
+{
+	if (strchr(image, '/') || image[0] == '.')
+		return true;
+	return !strchr(image, ':') && access(image, F_OK) == 0;
+}
+
+/* What was prepared is known by its name; on this machine an image may be a file or a
+ * directory; all else is the provider's to understand. */
 static int resolve_image(struct create *c, struct abx_err *err)
 {
+	const bool local = abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL;
 	const char *image =
 		c->req->image ? c->req->image : abx_config_get(c->config, "box.image", NULL);
+	struct abx_prepared_list prepared = {NULL, 0};
+	const struct abx_prepared *found = NULL;
 	char shown[256];
+	int r = abx_prepared_load(&c->app->home, abx_cloud_name(c->cloud), &prepared, err);
 
-	if (!image || !*image || !(abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL)) {
-		c->image = abx_xstrdup_null(image && *image ? image : NULL);
+	if (r < 0)
+		return r;
+	if (image && *image)
+		found = abx_prepared_find(&prepared, image);
+	else if (!local)
+		found = abx_prepared_find(&prepared, ABX_PREPARED_DEFAULT);
+	if (found)
+		c->image = abx_xstrdup(found->ref);
+	else if (image && *image && local && is_path(image))
+		c->image = realpath(image, NULL);
+	else if (image && *image)
+		c->image = abx_xstrdup(image);
+	abx_prepared_list_release(&prepared);
+	if (c->image || !image || !*image)
 		return 0;
-	}
-	c->image = realpath(image, NULL);
-	if (c->image)
-		return 0;
+	r = errno;
 	abx_quote_text(image, shown, sizeof(shown));
-	return abx_err_errno(err, errno, "image '%s'", shown);
+	return abx_err_errno(err, r, "image '%s'", shown);
+}
+
+/* What the provider's table tells already; the rest it refuses itself. */
+static int check_provider(const struct create *c, struct abx_err *err)
+{
+	const struct abx_cloud_backend *t = abx_cloud_table(c->cloud);
+	const char *what = c->spec.volumes.len && !t->volume_ensure ? "keep volumes"
+			   : c->spec.n_ports && !t->url ? "make the ports of a box reachable"
+							: NULL;
+
+	if (!what)
+		return 0;
+	return abx_err_set(err, ABX_ENOTSUP, "provider '%s': cannot %s", abx_cloud_name(c->cloud),
+			   what);
+}
+
+/* It is enforced outside of the box, whatever a program there is told. */
+static void warn_proxies(const struct create *c)
+{
+	static const char *const names[] = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"};
+
+	if (!c->spec.has_egress || c->spec.egress.all)
+		return;
+	for (size_t i = 0; i < c->env.len; i++)
+		for (size_t k = 0; k < ABX_N_ELEMENTS(names); k++)
+			if (strcasecmp(c->env.items[i].key, names[k]) == 0)
+				abx_warn("%s is set in the box, and its egress is restricted: the "
+					 "variable opens nothing, and what it names must be "
+					 "allowed too",
+					 c->env.items[i].key);
 }
 
 /* All that can be refused before anything exists. */
@@ -127,15 +186,22 @@ static int prepare(struct create *c, struct abx_err *err)
 		r = load_env(c, err);
 	if (r == 0)
 		r = load_timeout(c, err);
+	if (r == 0)
+		r = abx_box_spec_make(c->req->spec, c->req->from ? c->req->from->spec : NULL,
+				      c->config, &c->app->home, &c->spec, err);
 	if (r < 0)
 		return r;
 	c->provider = c->req->provider ? c->req->provider
 				       : abx_config_get(c->config, "box.provider", NULL);
 	r = abx_app_cloud(c->app, c->provider, c->config, &c->cloud, err);
 	if (r == 0)
+		r = check_provider(c, err);
+	if (r == 0)
 		r = resolve_image(c, err);
 	if (r == 0 && (c->req->snapshot || c->req->from))
 		r = abx_origin_find(c->app, c->cloud, key, c->req, &c->origin, err);
+	if (r == 0)
+		warn_proxies(c);
 	if (r == 0)
 		abx_recover_abandoned(c->app, abx_cloud_name(c->cloud));
 	return r;
@@ -144,8 +210,10 @@ static int prepare(struct create *c, struct abx_err *err)
 /* The lock comes before the record: a record without a holder is an abandoned one. */
 static int reserve(struct create *c, struct abx_err *err)
 {
+	abx_autofree char *spec = abx_box_spec_json(&c->spec);
 	char id[17];
 	struct abx_reserve in = {.id = id,
+				 .spec = spec,
 				 .name = c->req->name,
 				 .project_path = c->workspace,
 				 .workspace = c->workspace,
@@ -216,6 +284,19 @@ static int adopt_lost(struct create *c, struct abx_err *err)
 	return r;
 }
 
+/* They outlive the box, so they are no part of what a failed create takes back. */
+static int ensure_volumes(struct create *c, struct abx_err *err)
+{
+	int r;
+
+	if (!c->spec.volumes.len)
+		return 0;
+	r = journal(c, "volumes", ABX_JOURNAL_INTENT, NULL, err);
+	if (r == 0)
+		r = abx_volumes_ensure(c->app, c->cloud, &c->spec.volumes, &c->volume_ids, err);
+	return r < 0 ? r : journal(c, "volumes", ABX_JOURNAL_DONE, NULL, err);
+}
+
 static int provision(struct create *c, struct abx_err *err)
 {
 	struct abx_call_opts o = {.timeout_ms = PROVISION_TIMEOUT_MS, .box_id = c->box.id};
@@ -223,6 +304,7 @@ static int provision(struct create *c, struct abx_err *err)
 	abx_autofree struct abx_kv *env = NULL;
 	struct abx_kv labels[ABX_N_LABELS];
 	struct abx_sandbox_copy got = {0};
+	struct abx_spec_lists lists = {0};
 	int r = journal(c, "provision", ABX_JOURNAL_INTENT, c->box.attempt, err);
 
 	if (r < 0)
@@ -240,8 +322,10 @@ static int provision(struct create *c, struct abx_err *err)
 	req.n_env = (uint32_t)c->env.len;
 	req.options = abx_cloud_box_options(c->cloud, &req.n_options);
 	req.timeout_ms = c->timeout_ms;
+	abx_box_spec_fill(&c->spec, &c->volume_ids, &lists, &req);
 	r = abx_cloud_provision(c->cloud, &o, &req, &got, err);
 	abx_sandbox_copy_release(&got);
+	abx_spec_lists_release(&lists);
 	if (r < 0 && r != ABX_ECANCELED && err->outcome_unknown && adopt_lost(c, NULL) == 0)
 		r = 0;
 	if (r == 0)
@@ -373,6 +457,30 @@ static int run_setup(struct create *c, struct abx_err *err)
 	return journal(c, "setup", ABX_JOURNAL_DONE, NULL, err);
 }
 
+/* The project is there: from now on nobody in the box changes it. */
+static int make_read_only(struct create *c, struct abx_err *err)
+{
+	struct abx_call_opts o = {.timeout_ms = RESTART_TIMEOUT_MS, .box_id = c->box.id};
+	struct abx_stop_req stop = {ABX_INIT(struct abx_stop_req)};
+	struct abx_start_req start = {ABX_INIT(struct abx_start_req)};
+	struct abx_sandbox s = abx_app_sandbox(&c->box);
+	int r;
+
+	if (!c->spec.read_only)
+		return 0;
+	start.flags = abx_box_start_flags(&c->box);
+	r = journal(c, "read_only", ABX_JOURNAL_INTENT, NULL, err);
+	if (r == 0)
+		r = abx_cloud_stop(c->cloud, &o, &s, &stop, err);
+	if (r == 0)
+		r = abx_cloud_start(c->cloud, &o, &s, &start, err);
+	if (r == 0)
+		r = reload(c, err);
+	if (r == 0)
+		r = wait_ready(c, err);
+	return r < 0 ? r : journal(c, "read_only", ABX_JOURNAL_DONE, NULL, err);
+}
+
 /* The last row and the record's new state are one transaction: a box is whole or pending. */
 static int finish(struct create *c, struct abx_err *err)
 {
@@ -399,7 +507,8 @@ static int finish(struct create *c, struct abx_err *err)
 static int run_steps(struct create *c, struct abx_err *err)
 {
 	static int (*const steps[])(struct create *, struct abx_err *) = {
-		reserve, inspect, provision, wait_ready, seed, run_setup, finish};
+		reserve, inspect,   ensure_volumes, provision, wait_ready,
+		seed,	 run_setup, make_read_only, finish};
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(steps); i++) {
 		int r = steps[i](c, err);
@@ -430,6 +539,29 @@ static void undo(struct create *c)
 			 c->box.name, why.text);
 }
 
+static void release(struct create *c)
+{
+	abx_origin_release(&c->origin);
+	abx_seed_free(c->seed);
+	abx_env_release(&c->env);
+	abx_box_spec_release(&c->spec);
+	abx_strv_release(&c->volume_ids);
+	abx_box_release(&c->box);
+	abx_config_close(c->config);
+	abx_cleanup_close(&c->lock);
+	free(c->workspace);
+	free(c->image);
+}
+
+int abx_create_check(struct abx_app *app, const struct abx_create *req, struct abx_err *err)
+{
+	struct create c = {.app = app, .req = req, .lock = -1};
+	int r = prepare(&c, err);
+
+	release(&c);
+	return r;
+}
+
 int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx_box *ret,
 		   uint64_t *ret_files, uint64_t *ret_bytes, struct abx_err *err)
 {
@@ -448,13 +580,6 @@ int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx
 		*ret = c.box;
 		memset(&c.box, 0, sizeof(c.box));
 	}
-	abx_origin_release(&c.origin);
-	abx_seed_free(c.seed);
-	abx_env_release(&c.env);
-	abx_box_release(&c.box);
-	abx_config_close(c.config);
-	abx_cleanup_close(&c.lock);
-	free(c.workspace);
-	free(c.image);
+	release(&c);
 	return r;
 }

@@ -10,6 +10,7 @@
 #define ABX_CREATE_H
 
 #include "core/box/app.h"
+#include "core/box/spec.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/state/envfile.h"
 
@@ -20,15 +21,20 @@ struct abx_create {
 	const char *image;	   /* NULL: the provider's own base */
 	const char *setup;	   /* shell script run in the workspace; NULL: as configured */
 	const struct abx_env *env; /* of every command in the box; may be NULL */
-	int64_t timeout_ms;	   /* life of the box; 0 = as configured */
 	/* Not the project as it is: a checkpoint of the project, or the provider's name of a
 	 * snapshot.  The workspace is what that had. */
 	const char *snapshot;
-	/* The same for a fork, whose setup is done already; and the file that says what was sent
-	 * into its source. */
+	/* The same for a fork, whose setup is done already and which is given what its source was;
+	 * and the file that says what was sent into its source. */
 	const struct abx_checkpoint *from;
 	const char *from_seed;
+	int64_t timeout_ms;		  /* life of the box; 0 = the provider's own */
+	bool has_timeout;		  /* otherwise as configured */
+	const struct abx_spec_args *spec; /* network, limits, mounts, ...; may be NULL */
 };
+
+/* Only what would be refused before anything is made. */
+int abx_create_check(struct abx_app *app, const struct abx_create *req, struct abx_err *err);
 
 /* On success the box runs and its record is complete.  On failure nothing is left, or what
  * is left is recorded and the error says how to remove it.  ret_files and ret_bytes: what

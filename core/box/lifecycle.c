@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/box/spec.h"
 #include "core/box/undo.h"
 #include "core/state/labels.h"
 #include "core/state/lock.h"
@@ -162,6 +163,7 @@ static int start_or_resume(struct abx_cloud *cloud, const struct abx_box *box, s
 	struct abx_err why = ABX_ERR_INIT;
 	int r;
 
+	req.flags = abx_box_start_flags(box);
 	for (int attempt = 0;; attempt++) {
 		r = resume ? abx_cloud_resume(cloud, &o, &s, &req, &why)
 			   : abx_cloud_start(cloud, &o, &s, &req, &why);

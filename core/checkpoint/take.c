@@ -45,7 +45,7 @@ static void describe(const struct abx_box *box, const char *name, const char *at
 		.branch = abx_xstrdup_null(box->branch),
 		.base_commit = abx_xstrdup_null(box->base_commit),
 		.seed_tree = abx_xstrdup_null(box->seed_tree),
-		.spec = abx_xstrdup_null(NULL),
+		.spec = abx_xstrdup_null(box->spec),
 	};
 }
 

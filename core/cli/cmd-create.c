@@ -2,7 +2,17 @@
 /* agentbox create */
 #include "core/box/create.h"
 #include "core/cli/cmd.h"
+#include "core/cli/create-many.h"
 #include "core/util/mem.h"
+#include "core/util/parse.h"
+
+/* What was said on the command line. */
+struct create_cmd {
+	struct abx_create req;
+	struct abx_spec_args spec;
+	struct abx_strv vars, files, mounts, volumes, ports;
+	const char *count;
+};
 
 static int report(struct abx_cli *cli, const struct abx_box *box, uint64_t files, uint64_t bytes,
 		  struct abx_err *err)
@@ -24,68 +34,126 @@ static int report(struct abx_cli *cli, const struct abx_box *box, uint64_t files
 			    box->name, box->name, box->name, box->name);
 }
 
-static int create(struct abx_cli *cli, struct abx_create *req, const struct abx_strv *vars,
-		  const struct abx_strv *files, struct abx_err *err)
+static int create_one(struct abx_cli *cli, const struct abx_create *req, struct abx_err *err)
 {
-	struct abx_env env = {0};
 	struct abx_box box = {0};
 	uint64_t n_files = 0, n_bytes = 0;
-	int r = abx_env_collect(&env, files, vars, err);
+	int r = abx_create_box(&cli->app, req, &box, &n_files, &n_bytes, err);
 
-	if (r == 0) {
-		req->provider = cli->provider;
-		req->env = &env;
-		r = abx_create_box(&cli->app, req, &box, &n_files, &n_bytes, err);
-		abx_progress_end(cli);
-	}
+	abx_progress_end(cli);
 	if (r == 0)
 		r = report(cli, &box, n_files, n_bytes, err);
-	req->env = NULL;
 	abx_box_release(&box);
+	return r;
+}
+
+static int parse_count(struct abx_cli *cli, const char *text, unsigned int *ret,
+		       struct abx_err *err)
+{
+	uint64_t n = 1;
+
+	if (text && (!abx_parse_u64(text, ABX_CREATE_MAX_COUNT, &n) || !n))
+		return abx_usage(cli, err, "--count: '%.20s' is not a number from 1 to %d", text,
+				 ABX_CREATE_MAX_COUNT);
+	*ret = (unsigned int)n;
+	return 0;
+}
+
+static int create(struct abx_cli *cli, struct create_cmd *c, struct abx_err *err)
+{
+	struct abx_env env = {0};
+	unsigned int count = 1;
+	int r = parse_count(cli, c->count, &count, err);
+
+	if (r == 0)
+		r = abx_env_collect(&env, &c->files, &c->vars, err);
+	c->spec.mounts = &c->mounts;
+	c->spec.volumes = &c->volumes;
+	c->spec.ports = &c->ports;
+	c->req.spec = &c->spec;
+	c->req.provider = cli->provider;
+	c->req.env = &env;
+	c->req.has_timeout = c->req.timeout_ms >= 0;
+	if (!c->req.has_timeout)
+		c->req.timeout_ms = 0;
+	if (r == 0)
+		r = c->count ? abx_create_many(cli, &c->req, count, err)
+			     : create_one(cli, &c->req, err);
 	abx_env_release(&env);
 	return r;
 }
 
-static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
+static int run_options(struct abx_cli *cli, struct create_cmd *c, int argc, char **argv,
+		       struct abx_err *err)
 {
-	struct abx_create req = {0};
-	struct abx_strv vars = {0}, files = {0};
+	struct abx_create *req = &c->req;
+	struct abx_spec_args *spec = &c->spec;
 	const struct abx_opt opts[] = {
-		{'w', "workspace", ABX_OPT_KIND_TEXT, &req.workspace, "DIR",
+		{'w', "workspace", ABX_OPT_KIND_TEXT, &req->workspace, "DIR",
 		 "the project (default: the current directory)"},
-		{'n', "name", ABX_OPT_KIND_TEXT, &req.name, "NAME", "name of the box"},
-		{0, "image", ABX_OPT_KIND_TEXT, &req.image, "IMAGE",
-		 "boot from this; local: a directory or tar of a root file system"},
-		{0, "snapshot", ABX_OPT_KIND_TEXT, &req.snapshot, "NAME",
+		{'n', "name", ABX_OPT_KIND_TEXT, &req->name, "NAME", "name of the box"},
+		{0, "image", ABX_OPT_KIND_TEXT, &req->image, "IMAGE",
+		 "boot from this; local: also a directory or tar of a root file system"},
+		{0, "snapshot", ABX_OPT_KIND_TEXT, &req->snapshot, "NAME",
 		 "start from a checkpoint, or from the provider's snapshot of that name"},
-		{'e', "env", ABX_OPT_KIND_LIST, &vars, "K[=V]",
+		{'e', "env", ABX_OPT_KIND_LIST, &c->vars, "K[=V]",
 		 "set in every command of the box; without =V from your environment"},
-		{0, "env-file", ABX_OPT_KIND_LIST, &files, "FILE", "the same, from a file"},
-		{0, "setup", ABX_OPT_KIND_TEXT, &req.setup, "SCRIPT",
+		{0, "env-file", ABX_OPT_KIND_LIST, &c->files, "FILE", "the same, from a file"},
+		{0, "setup", ABX_OPT_KIND_TEXT, &req->setup, "SCRIPT",
 		 "a line of shell, run in the box's workspace once it is there"},
-		{0, "timeout", ABX_OPT_KIND_DURATION, &req.timeout_ms, "T",
-		 "life of the box: 45m, 2h (default: the provider's)"},
+		{0, "timeout", ABX_OPT_KIND_DURATION, &req->timeout_ms, "T",
+		 "life of the box: 45m, 2h; 0: the provider's own, whatever is configured"},
+		{0, "egress", ABX_OPT_KIND_TEXT, &spec->egress, "SPEC",
+		 "where it may connect to: all, none, or a list of networks and domains"},
+		{0, "cpu", ABX_OPT_KIND_TEXT, &spec->cpu, "N", "processors: 2, 0.5"},
+		{0, "memory", ABX_OPT_KIND_TEXT, &spec->memory, "SIZE", "memory: 512M, 2G"},
+		{0, "disk", ABX_OPT_KIND_TEXT, &spec->disk, "SIZE", "what it may write: 10G"},
+		{0, "pids", ABX_OPT_KIND_TEXT, &spec->pids, "N", "processes at once"},
+		{0, "mount", ABX_OPT_KIND_LIST, &c->mounts, "SRC:DST[:rw]",
+		 "a file or directory of this machine, read-only unless :rw"},
+		{0, "volume", ABX_OPT_KIND_LIST, &c->volumes, "NAME:DST",
+		 "a volume, made if there is none; it outlives the box"},
+		{'p', "port", ABX_OPT_KIND_LIST, &c->ports, "N", "a port that is to be reached"},
+		{0, "readonly", ABX_OPT_KIND_FLAG, &spec->read_only, NULL,
+		 "nobody in the box changes its workspace"},
+		{0, "private-urls", ABX_OPT_KIND_FLAG, &spec->private_urls, NULL,
+		 "what its ports offer is not for everybody"},
+		{0, "size", ABX_OPT_KIND_TEXT, &spec->size, "SIZE", "a size the provider names"},
+		{0, "location", ABX_OPT_KIND_TEXT, &spec->location, "PLACE",
+		 "where the provider makes it"},
+		{0, "count", ABX_OPT_KIND_TEXT, &c->count, "N",
+		 "so many at once: NAME-1 to NAME-N"},
 		{0}};
 	struct abx_args args;
 	int r = abx_opts_parse(cli, opts, argc, argv, &args, err);
 
-	if (r == ABX_OPTS_GO) {
-		if (args.n_pos || args.n_rest)
-			r = abx_usage(cli, err, "create takes no argument; a name goes with -n");
-		else
-			r = create(cli, &req, &vars, &files, err);
-	}
-	abx_strv_release(&vars);
-	abx_strv_release(&files);
+	if (r != ABX_OPTS_GO)
+		return r;
+	if (args.n_pos || args.n_rest)
+		return abx_usage(cli, err, "create takes no argument; a name goes with -n");
+	return create(cli, c, err);
+}
+
+static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
+{
+	struct create_cmd c = {.req = {.timeout_ms = -1}};
+	int r = run_options(cli, &c, argc, argv, err);
+
+	abx_strv_release(&c.vars);
+	abx_strv_release(&c.files);
+	abx_strv_release(&c.mounts);
+	abx_strv_release(&c.volumes);
+	abx_strv_release(&c.ports);
 	return r;
 }
 
 const struct abx_cmd abx_cmd_create = {
 	.name = "create",
-	.usage = "[-w DIR] [-n NAME] [--provider P] [-e K=V] [--env-file F] [--setup S]",
+	.usage = "[-w DIR] [-n NAME] [--provider P] [-e K=V] [--egress SPEC] [--count N] ...",
 	.summary = "Make a box with your project in it.",
 	.help = "The box gets the project as it is now: committed, staged, changed and untracked\n"
 		"files, on a branch agentbox/NAME.  Ignored files stay here.  Nothing of the\n"
-		"project on this machine is changed.\n",
+		"project on this machine is changed.\n"
+		"With --count each box is made or not by itself; what is made stays.\n",
 	.run = run,
 };

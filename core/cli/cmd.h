@@ -86,6 +86,8 @@ int abx_out_line(struct abx_err *err, const char *fmt, ...) ABX_PRINTF(2, 3);
 void abx_json_text(cJSON *object, const char *key, const char *text);
 void abx_json_time(cJSON *object, const char *key, int64_t wall_ms);
 cJSON *abx_json_box(const struct abx_box *box);
+/* What stands behind "error"; provider and box may be NULL. */
+cJSON *abx_json_error(const struct abx_err *err, const char *provider, const char *box);
 
 /* ask.c: one question on the terminal; -y answers yes; no terminal is ABX_EUSAGE with the
  * remedy -y; end of input, Ctrl-C and ESC are ABX_ECANCELED. */

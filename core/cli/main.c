@@ -55,16 +55,9 @@ static int install_signals(void)
 static void print_json_error(const struct abx_cli *cli, const struct abx_err *err)
 {
 	char *text;
+	cJSON *doc = cJSON_CreateObject();
 
-	cJSON *doc = cJSON_CreateObject(), *e = cJSON_AddObjectToObject(doc, "error");
-
-	abx_json_text(e, "code", abx_err_name(err->code));
-	abx_json_text(e, "message", err->text);
-	abx_json_text(e, "remedy", err->remedy[0] ? err->remedy : NULL);
-	abx_json_text(e, "provider", cli->provider);
-	abx_json_text(e, "box", NULL);
-	(void)cJSON_AddBoolToObject(e, "retryable", abx_err_retryable(err->code));
-	abx_json_text(e, "request_id", err->request_id[0] ? err->request_id : NULL);
+	(void)cJSON_AddItemToObject(doc, "error", abx_json_error(err, cli->provider, NULL));
 	/* stdout of exec and shell is the command's own. */
 	if (!cli->cmd->own_exit_code) {
 		(void)abx_out_json(doc, NULL);

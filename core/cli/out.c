@@ -50,30 +50,40 @@ static size_t text_width(const char *text)
 	return width;
 }
 
-static const char *cell_text(const char *cell)
+/* Names come from anywhere: a cell is one line, and no control sequence. */
+static char *cell_text(const char *cell)
 {
-	return cell && *cell ? cell : "-";
+	const size_t size = cell ? strlen(cell) * 4 + 8 : 0;
+	char *text;
+
+	if (!cell || !*cell)
+		return abx_xstrdup("-");
+	text = abx_xcalloc(1, size);
+	abx_show_text(cell, text, size);
+	return text;
 }
 
 int abx_out_table(const char *const *cells, size_t n_rows, size_t n_columns, struct abx_err *err)
 {
 	abx_autofree size_t *widths = abx_xcalloc(n_columns, sizeof(*widths));
+	struct abx_strv texts = {0};
 
 	for (size_t i = 0; i < n_rows * n_columns; i++) {
-		size_t width = text_width(cell_text(cells[i]));
+		size_t width;
 
+		abx_strv_take(&texts, cell_text(cells[i]));
+		width = text_width(texts.items[i]);
 		if (width > widths[i % n_columns])
 			widths[i % n_columns] = width;
 	}
-	for (size_t row = 0; row < n_rows; row++) {
-		for (size_t col = 0; col < n_columns; col++) {
-			const char *text = cell_text(cells[row * n_columns + col]);
-			size_t pad = col + 1 < n_columns ? widths[col] - text_width(text) + 2 : 0;
+	for (size_t i = 0; i < texts.len; i++) {
+		const size_t col = i % n_columns;
+		const bool last = col + 1 == n_columns;
+		size_t pad = last ? 0 : widths[col] - text_width(texts.items[i]) + 2;
 
-			(void)printf("%s%*s", text, (int)pad, "");
-		}
-		(void)putchar('\n');
+		(void)printf("%s%*s%s", texts.items[i], (int)pad, "", last ? "\n" : "");
 	}
+	abx_strv_release(&texts);
 	return flushed(err);
 }
 
@@ -105,25 +115,16 @@ void abx_json_time(cJSON *object, const char *key, int64_t wall_ms)
 	abx_json_text(object, key, wall_ms ? text : NULL);
 }
 
-cJSON *abx_json_box(const struct abx_box *box)
+cJSON *abx_json_error(const struct abx_err *err, const char *provider, const char *box)
 {
-	cJSON *o = cJSON_CreateObject();
+	cJSON *e = cJSON_CreateObject();
 
-	abx_json_text(o, "id", box->id);
-	abx_json_text(o, "name", box->name);
-	(void)cJSON_AddNumberToObject(o, "index", box->index);
-	abx_json_text(o, "provider", box->provider);
-	abx_json_text(o, "sandbox_id", box->sandbox_id);
-	abx_json_text(o, "account", box->account);
-	abx_json_text(o, "state", abx_box_state_name(box->state));
-	abx_json_text(o, "project", box->project);
-	abx_json_text(o, "workspace", box->workspace);
-	abx_json_text(o, "branch", box->branch);
-	abx_json_text(o, "base_commit", box->base_commit);
-	abx_json_time(o, "created_at", box->created_at_ms);
-	abx_json_time(o, "expires_at", box->expires_at_ms);
-	abx_json_text(o, "checkpoint", box->checkpoint);
-	(void)cJSON_AddArrayToObject(o, "urls");
-	(void)cJSON_AddArrayToObject(o, "agents");
-	return o;
+	abx_json_text(e, "code", abx_err_name(err->code));
+	abx_json_text(e, "message", err->text);
+	abx_json_text(e, "remedy", err->remedy[0] ? err->remedy : NULL);
+	abx_json_text(e, "provider", provider);
+	abx_json_text(e, "box", box);
+	(void)cJSON_AddBoolToObject(e, "retryable", abx_err_retryable(err->code));
+	abx_json_text(e, "request_id", err->request_id[0] ? err->request_id : NULL);
+	return e;
 }

@@ -76,6 +76,7 @@ void abx_box_release(struct abx_box *b)
 	free(b->base_commit);
 	free(b->seed_tree);
 	free(b->checkpoint);
+	free(b->spec);
 	free(b->pending);
 	free(b->error);
 	memset(b, 0, sizeof(*b));
@@ -112,7 +113,7 @@ char *abx_project_key(const char *path)
 #define BOX_COLUMNS                                                                        \
 	"id, name, idx, project, workspace, provider, sandbox_id, account, provider_data," \
 	" attempt, branch, base_commit, seed_tree, checkpoint, pending, error, state,"     \
-	" created_at, expires_at"
+	" created_at, expires_at, spec"
 
 static void box_from_row(sqlite3_stmt *stmt, struct abx_box *b)
 {
@@ -135,6 +136,7 @@ static void box_from_row(sqlite3_stmt *stmt, struct abx_box *b)
 	b->state = abx_box_state_of_name((const char *)sqlite3_column_text(stmt, 16));
 	b->created_at_ms = sqlite3_column_int64(stmt, 17);
 	b->expires_at_ms = sqlite3_column_int64(stmt, 18);
+	b->spec = abx_db_text(stmt, 19);
 }
 
 static int collect(struct abx_db *db, sqlite3_stmt *stmt, struct abx_box_list *ret,
@@ -332,10 +334,10 @@ static int insert_box(struct abx_db *db, const struct abx_box *b, struct abx_err
 	return abx_db_exec(
 		db, err,
 		"INSERT INTO boxes (id, name, idx, project, workspace, provider, attempt,"
-		" pending, state, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		"ssissssssi", b->id, b->name, (int64_t)b->index, b->project, b->workspace,
-		b->provider, b->attempt, b->pending, abx_box_state_name(b->state),
-		b->created_at_ms);
+		" pending, state, created_at, spec) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		"ssissssssis", b->id, b->name, (int64_t)b->index, b->project, b->workspace,
+		b->provider, b->attempt, b->pending, abx_box_state_name(b->state), b->created_at_ms,
+		b->spec);
 }
 
 static int reserve_in_transaction(struct abx_db *db, const struct abx_reserve *in,
@@ -370,6 +372,7 @@ int abx_boxes_reserve(struct abx_db *db, const struct abx_reserve *in, struct ab
 	b.project = abx_project_key(in->project_path);
 	b.workspace = abx_xstrdup(in->workspace);
 	b.provider = abx_xstrdup(in->provider);
+	b.spec = abx_xstrdup_null(in->spec);
 	b.pending = abx_xstrdup("create");
 	r = reserve_in_transaction(db, in, &b, err);
 	if (r < 0) {
@@ -393,11 +396,11 @@ int abx_boxes_update(struct abx_db *db, const struct abx_box *b, struct abx_err 
 			    "UPDATE boxes SET workspace = ?, provider = ?, sandbox_id = ?,"
 			    " account = ?, provider_data = ?, attempt = ?, branch = ?,"
 			    " base_commit = ?, seed_tree = ?, checkpoint = ?, pending = ?,"
-			    " error = ?, state = ?, expires_at = ? WHERE id = ?",
-			    "sssssssssssssis", b->workspace, b->provider, b->sandbox_id, b->account,
-			    b->provider_data, b->attempt, b->branch, b->base_commit, b->seed_tree,
-			    b->checkpoint, b->pending, b->error, abx_box_state_name(b->state),
-			    b->expires_at_ms, b->id);
+			    " error = ?, state = ?, expires_at = ?, spec = ? WHERE id = ?",
+			    "sssssssssssssiss", b->workspace, b->provider, b->sandbox_id,
+			    b->account, b->provider_data, b->attempt, b->branch, b->base_commit,
+			    b->seed_tree, b->checkpoint, b->pending, b->error,
+			    abx_box_state_name(b->state), b->expires_at_ms, b->spec, b->id);
 
 	return r < 0 ? r : check_touched(db, b->id, err);
 }

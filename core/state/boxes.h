@@ -43,6 +43,7 @@ struct abx_box {
 	char *branch, *base_commit; /* NULL for a directory without git */
 	char *seed_tree;	    /* git tree id of what was seeded, NULL before */
 	char *checkpoint;
+	char *spec;    /* core/box/spec.h, as JSON; NULL = nothing but the project */
 	char *pending; /* operation under way: "create", "destroy", or NULL */
 	char *error;   /* why it failed, one line */
 	enum abx_box_state state;
@@ -68,6 +69,7 @@ char *abx_project_key(const char *path);
 struct abx_reserve {
 	const char *id; /* chosen by the caller, who holds its lock; NULL: one is made */
 	const char *name, *project_path, *workspace, *provider;
+	const char *spec; /* may be NULL */
 };
 /* 16 hexadecimal digits, never only decimal ones (those would read as an index). */
 void abx_box_new_id(char id[17]);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/util/egress.h"
 #include "core/util/parse.h"
 
 const struct abx_config_key abx_config_builtin[] = {
@@ -16,6 +17,25 @@ const struct abx_config_key abx_config_builtin[] = {
 	 ABX_OPT_WORKSPACE_OK},
 	{"box.env_file", "AGENTBOX_ENV_FILE", NULL, "file of variables for new boxes",
 	 ABX_OPT_STRING, 0},
+	{"box.egress", "AGENTBOX_EGRESS", NULL,
+	 "where new boxes may connect to: all, none, or a list", ABX_OPT_STRING, 0},
+	{"box.cpu", "AGENTBOX_CPU", NULL, "processors of a new box", ABX_OPT_STRING,
+	 ABX_OPT_WORKSPACE_OK},
+	{"box.memory", "AGENTBOX_MEMORY", NULL, "memory of a new box", ABX_OPT_SIZE,
+	 ABX_OPT_WORKSPACE_OK},
+	{"box.disk", "AGENTBOX_DISK", NULL, "disk of a new box", ABX_OPT_SIZE,
+	 ABX_OPT_WORKSPACE_OK},
+	{"box.pids", "AGENTBOX_PIDS", NULL, "processes in a new box, at most", ABX_OPT_INT,
+	 ABX_OPT_WORKSPACE_OK},
+	{"box.size", "AGENTBOX_SIZE", NULL, "a size of new boxes that the provider names",
+	 ABX_OPT_STRING, ABX_OPT_WORKSPACE_OK},
+	{"box.location", "AGENTBOX_LOCATION", NULL, "where the provider makes new boxes",
+	 ABX_OPT_STRING, 0},
+	{"box.volumes", "AGENTBOX_VOLUMES", NULL, "volumes of a new box, NAME:DST", ABX_OPT_LIST,
+	 0},
+	{"box.ports", "AGENTBOX_PORTS", NULL, "ports of a new box to be reached", ABX_OPT_LIST, 0},
+	{"box.readonly", "AGENTBOX_READONLY", NULL, "may new boxes not change their project",
+	 ABX_OPT_BOOL, 0},
 	{"box.ca_file", "AGENTBOX_CA_FILE", NULL,
 	 "certificates to trust, for services and in boxes", ABX_OPT_STRING, 0},
 };
@@ -43,14 +63,31 @@ static int check_provider(const char *value, struct abx_err *err)
 	return ABX_EINVAL;
 }
 
+/* Those whose type is a grammar of its own. */
+static int check_special(const char *name, const char *value, struct abx_err *err)
+{
+	struct abx_egress egress = {0};
+	uint32_t milli;
+	int r;
+
+	if (strcmp(name, "box.provider") == 0)
+		return check_provider(value, err);
+	if (strcmp(name, "box.cpu") == 0)
+		return abx_parse_cpu_milli(value, &milli, err);
+	if (strcmp(name, "box.egress") == 0) {
+		r = abx_egress_parse(value, &egress, err);
+		abx_egress_release(&egress);
+		return r;
+	}
+	return 0;
+}
+
 int abx_config_check_type(const struct abx_config_key *key, const char *value, struct abx_err *err)
 {
 	uint64_t size;
 	int64_t ms;
 	bool flag;
 
-	if (strcmp(key->name, "box.provider") == 0)
-		return check_provider(value, err);
 	switch (key->type) {
 	case ABX_OPT_INT:
 		return check_int(value, err);
@@ -61,6 +98,6 @@ int abx_config_check_type(const struct abx_config_key *key, const char *value, s
 	case ABX_OPT_SIZE:
 		return abx_parse_size_bytes(value, &size, err);
 	default:
-		return 0;
+		return check_special(key->name, value, err);
 	}
 }

@@ -83,6 +83,28 @@ int abx_parse_size_bytes(const char *text, uint64_t *ret_bytes, struct abx_err *
 	return 0;
 }
 
+int abx_parse_cpu_milli(const char *text, uint32_t *ret_milli, struct abx_err *err)
+{
+	const uint64_t least = 10, most = UINT64_C(1024) * 1000;
+	const char *at = text;
+	uint64_t whole = 0, milli = 0;
+	bool good = parse_digits(&at, most, &whole);
+
+	if (good && *at == '.') {
+		const char *digits = ++at;
+
+		good = parse_digits(&at, 999, &milli) && at - digits <= 3;
+		for (size_t n = (size_t)(at - digits); good && n < 3; n++)
+			milli *= 10;
+	}
+	milli += whole * 1000;
+	if (!good || *at || milli < least || milli > most)
+		return abx_err_set(err, ABX_EINVAL,
+				   "'%.40s' is not a number of processors (use 2, 0.5)", text);
+	*ret_milli = (uint32_t)milli;
+	return 0;
+}
+
 int abx_parse_bool(const char *text, bool *ret, struct abx_err *err)
 {
 	static const char *const yes[] = {"true", "yes", "on", "1"};
@@ -164,22 +186,24 @@ static bool is_plain(const unsigned char *s, size_t n)
 		return false;
 	if (n == 3 && s[0] == 0xe2 && s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9)
 		return false;
-	return n > 1 || (n == 1 && s[0] >= 0x20 && s[0] != 0x7f && s[0] != '\\' && s[0] != '\'');
+	return n > 1 || (n == 1 && s[0] >= 0x20 && s[0] != 0x7f);
 }
 
-void abx_quote_text(const char *bytes, char *text, size_t size)
+static void show(const char *bytes, const char *also, char *text, size_t size)
 {
 	const unsigned char *s = (const unsigned char *)bytes;
 	size_t at = 0;
 
 	while (*s) {
-		size_t n = abx_utf8_len(s), need = is_plain(s, n) ? n : 4;
+		size_t n = abx_utf8_len(s);
+		bool plain = is_plain(s, n) && !strchr(also, *s);
+		size_t need = plain ? n : 4;
 
 		if (at + need + 4 > size) {
 			(void)snprintf(text + at, size - at, "...");
 			return;
 		}
-		if (is_plain(s, n)) {
+		if (plain) {
 			memcpy(text + at, s, n);
 			s += n;
 		} else {
@@ -189,4 +213,14 @@ void abx_quote_text(const char *bytes, char *text, size_t size)
 		at += need;
 	}
 	text[at] = '\0';
+}
+
+void abx_quote_text(const char *bytes, char *text, size_t size)
+{
+	show(bytes, "\\'", text, size);
+}
+
+void abx_show_text(const char *bytes, char *text, size_t size)
+{
+	show(bytes, "", text, size);
 }

@@ -16,6 +16,8 @@ bool abx_parse_u64(const char *text, uint64_t max, uint64_t *ret);
 int abx_parse_duration_ms(const char *text, int64_t *ret_ms, struct abx_err *err);
 /* "1024", "64K", "512M", "2G", "1T", powers of 1024. */
 int abx_parse_size_bytes(const char *text, uint64_t *ret_bytes, struct abx_err *err);
+/* Processors: "2", "0.5", at most three digits behind the point; from 0.01 to 1024. */
+int abx_parse_cpu_milli(const char *text, uint32_t *ret_milli, struct abx_err *err);
 /* true/false, yes/no, on/off, 1/0 */
 int abx_parse_bool(const char *text, bool *ret, struct abx_err *err);
 
@@ -30,5 +32,8 @@ size_t abx_utf8_len(const unsigned char *s);
 /* Printable form of bytes from outside for one line of text: control characters, quotes and
  * invalid UTF-8 become \xNN; cut with "..." to fit. */
 void abx_quote_text(const char *bytes, char *text, size_t size);
+
+/* The same for a text that stands by itself: quotes and backslashes stay. */
+void abx_show_text(const char *bytes, char *text, size_t size);
 
 #endif
