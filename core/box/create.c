@@ -10,6 +10,7 @@
 #include "abxsdk/fs.h"
 #include "core/base/prepared.h"
 #include "core/box/exec.h"
+#include "core/box/inspection.h"
 #include "core/box/origin.h"
 #include "core/box/recover.h"
 #include "core/box/undo.h"
@@ -41,6 +42,7 @@ struct create {
 	char *workspace, *image;
 	struct abx_box box;
 	struct abx_origin origin;
+	struct abx_inspection look;
 	struct abx_seed *seed;
 	struct abx_env env;
 	struct abx_box_spec spec;
@@ -241,7 +243,13 @@ static int inspect(struct create *c, struct abx_err *err)
 	if (c->origin.point.ref)
 		return 0;
 	r = abx_home_dir(&c->app->home, &spool, err, "tmp/%s", c->box.id);
-	return r < 0 ? r : abx_seed_inspect(c->workspace, spool, &c->seed, err);
+	if (r < 0)
+		return r;
+	/* What a box on this machine costs is time; elsewhere nothing is made before the
+	 * workspace is known to be one that can be carried. */
+	if (abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL)
+		return abx_inspection_start(&c->look, c->workspace, spool, err);
+	return abx_seed_inspect(c->workspace, spool, &c->seed, err);
 }
 
 static int journal(struct create *c, const char *step, enum abx_journal_phase phase,
@@ -414,6 +422,8 @@ static int seed(struct create *c, struct abx_err *err)
 	if (c->origin.point.ref)
 		return adopt_origin(c, err);
 	r = abx_home_dir(&c->app->home, &dir, err, "boxes/%s", c->box.id);
+	if (r == 0 && !c->seed)
+		r = abx_inspection_finish(&c->look, &c->seed, err);
 	if (r == 0)
 		r = journal(c, "seed", ABX_JOURNAL_INTENT, NULL, err);
 	if (r < 0)
@@ -565,11 +575,13 @@ int abx_create_check(struct abx_app *app, const struct abx_create *req, struct a
 int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx_box *ret,
 		   uint64_t *ret_files, uint64_t *ret_bytes, struct abx_err *err)
 {
-	struct create c = {.app = app, .req = req, .lock = -1};
+	struct create c = {.app = app, .req = req, .look = ABX_INSPECTION_INIT, .lock = -1};
 	int r = prepare(&c, err);
 
 	if (r == 0)
 		r = run_steps(&c, err);
+	/* Undoing removes what it may be writing to. */
+	abx_inspection_release(&c.look);
 	if (r < 0)
 		undo(&c);
 	if (r == 0) {

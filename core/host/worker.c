@@ -3,11 +3,11 @@
 #include "core/host/worker.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
 #include "core/util/mem.h"
+#include "core/util/thread.h"
 
 struct abx_worker {
 	pthread_t thread;
@@ -75,22 +75,6 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* Faults stay where they happen; everything else is for the main thread. */
-static int create_thread(struct abx_worker *w)
-{
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-	sigset_t set, old;
-	int r;
-
-	(void)sigfillset(&set);
-	for (size_t i = 0; i < ABX_N_ELEMENTS(faults); i++)
-		(void)sigdelset(&set, faults[i]);
-	(void)pthread_sigmask(SIG_SETMASK, &set, &old);
-	r = pthread_create(&w->thread, NULL, worker_main, w);
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return r;
-}
-
 static int worker_new(struct abx_worker **ret, struct abx_err *err)
 {
 	struct abx_worker *w = abx_xcalloc(1, sizeof(*w));
@@ -99,7 +83,7 @@ static int worker_new(struct abx_worker **ret, struct abx_err *err)
 	(void)pthread_mutex_init(&w->lock, NULL);
 	(void)pthread_cond_init(&w->wake, NULL);
 	w->done_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = w->done_event < 0 ? errno : create_thread(w);
+	r = w->done_event < 0 ? errno : abx_thread_start(&w->thread, worker_main, w);
 	if (r) {
 		worker_free(w);
 		return abx_err_errno(err, r, "start a thread");

@@ -40,8 +40,12 @@ killed_at() # N CMD...
 	[ "$status" -eq 137 ]
 }
 
+# A child of the dead one that has not become git yet has its locks for another moment: then
+# prune leaves the box to it, and has to be asked again.
 nothing_left()
 {
+	[ -z "$(litter)" ] && return 0
+	ab prune -y >"$T/prune.out" 2>&1
 	[ -z "$(litter)" ]
 }
 
