@@ -375,7 +375,8 @@ static int wait_ready(struct create *c, struct abx_err *err)
 	if (abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL)
 		return 0;
 	for (;;) {
-		struct abx_call_opts o = {.timeout_ms = deadline - abx_now_ms()};
+		struct abx_call_opts o = {.timeout_ms = deadline - abx_now_ms(),
+					  .plain_exec = true};
 		int code = 0, r;
 
 		if (o.timeout_ms < 1)

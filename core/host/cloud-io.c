@@ -2,6 +2,7 @@
 /* The operations of a cloud that move bytes: exec and transfers. */
 #include <string.h>
 
+#include "core/host/exec-ctl.h"
 #include "core/host/exec-tar.h"
 #include "core/host/hostapi.h"
 #include "core/host/run.h"
@@ -102,8 +103,9 @@ static bool exit_makes_sense(const struct abx_exit *e)
 	return e->code >= 0 && e->code <= 255;
 }
 
-int abx_cloud_exec(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
-		   const struct abx_exec *req, struct abx_exit *ret, struct abx_err *err)
+static int exec_directly(struct abx_cloud *c, const struct abx_call_opts *o,
+			 const struct abx_sandbox *s, const struct abx_exec *req,
+			 struct abx_exit *ret, struct abx_err *err)
 {
 	struct abx_op_args args = ABX_OP_ARGS_INIT;
 	struct abx_call *call;
@@ -127,6 +129,25 @@ int abx_cloud_exec(struct abx_cloud *c, const struct abx_call_opts *o, const str
 				    "impossible result (code %d, signal %d)", e.code, e.signo);
 	*ret = e;
 	return 0;
+}
+
+int abx_cloud_exec(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		   const struct abx_exec *req, struct abx_exit *ret, struct abx_err *err)
+{
+	struct abx_err why = ABX_ERR_INIT;
+	int r;
+
+	if (o && o->plain_exec)
+		return exec_directly(c, o, s, req, ret, err);
+	if (abx_exec_needs_ctl(c, req))
+		return abx_exec_ctl(c, o, s, req, ret, err);
+	r = exec_directly(c, o, s, req, ret, &why);
+	/* Which flags a provider knows is only told by what it refuses. */
+	if (r == ABX_ENOTSUP && req->flags & (ABX_EXEC_DETACHED | ABX_EXEC_LEAVE_RUNNING))
+		return abx_exec_ctl(c, o, s, req, ret, err);
+	if (why.code && err)
+		*err = why;
+	return r;
 }
 
 static int run_transfer(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_op *op,

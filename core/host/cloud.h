@@ -64,6 +64,8 @@ struct abx_call_opts {
 	/* What is made outside of any box is recorded under it (core/state/attempt.h); may be
 	 * NULL. */
 	const char *attempt;
+	bool plain_exec; /* the provider's own exec is enough: its exit code is all that counts */
+	const int *abort_fd; /* readable: this one call is given up; may be NULL */
 };
 
 /* A copy of what the provider emitted. */
@@ -185,7 +187,9 @@ int abx_cloud_destroy(struct abx_cloud *c, const struct abx_call_opts *o,
 int abx_cloud_resource_delete(struct abx_cloud *c, const struct abx_call_opts *o,
 			      const struct abx_resource *res, struct abx_err *err);
 
-/* `req` callbacks run on the provider's thread, never after this returned.  A command that
+/* Where the provider's own exec cannot do what the request needs, agentbox-ctl does
+ * (core/host/exec-ctl.h).  `req` callbacks run on the provider's thread, never after this
+ * returned.  A command that
  * could not be started (ABX_EXIT_NOT_STARTED) is a result, 0, and yet `err` says why. */
 int abx_cloud_exec(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
 		   const struct abx_exec *req, struct abx_exit *ret, struct abx_err *err);

@@ -90,20 +90,21 @@ static int until(int64_t end_ms)
 }
 
 /* Wait until the worker is done, or until its grace is over. */
-static struct outcome wait_for(struct abx_call *call, int done_fd, int cancel_fd)
+static struct outcome wait_for(struct abx_call *call, int done_fd, int cancel_fd, int abort_fd)
 {
 	struct outcome out = {0};
 	int64_t next = call->deadline_ms;
 
 	for (;;) {
-		struct pollfd fds[2] = {{done_fd, POLLIN, 0}, {cancel_fd, POLLIN, 0}};
+		struct pollfd fds[3] = {
+			{done_fd, POLLIN, 0}, {cancel_fd, POLLIN, 0}, {abort_fd, POLLIN, 0}};
 
-		if (poll(fds, 2, until(next)) < 0)
+		if (poll(fds, 3, until(next)) < 0)
 			continue;
 		if (fds[0].revents)
 			return out;
-		if (fds[1].revents) {
-			cancel_fd = -1;
+		if (fds[1].revents || fds[2].revents) {
+			cancel_fd = abort_fd = -1;
 			out.cancelled = true;
 		} else if (abx_now_ms() < next) {
 			continue;
@@ -209,7 +210,7 @@ static int enter(struct abx_cloud *c, const struct abx_op *op, const struct abx_
 }
 
 static int execute(struct abx_cloud *c, const struct abx_op *op, struct abx_call *call,
-		   int cancel_fd, struct abx_err *err)
+		   int cancel_fd, int abort_fd, struct abx_err *err)
 {
 	const struct abx_job job = {op->invoke, &c->plugin->table, c->session, call};
 	struct abx_worker *worker;
@@ -219,7 +220,7 @@ static int execute(struct abx_cloud *c, const struct abx_op *op, struct abx_call
 	if (r < 0)
 		return r;
 	atomic_fetch_add(&c->plugin->active, 1);
-	out = wait_for(call, abx_worker_done_fd(worker), cancel_fd);
+	out = wait_for(call, abx_worker_done_fd(worker), cancel_fd, abort_fd);
 	if (out.abandoned) {
 		atomic_store(&c->lost, true);
 		if (c->plugin->gate.fd >= 0)
@@ -247,7 +248,7 @@ static int run_once(struct abx_cloud *c, const struct abx_call_opts *o, const st
 	if (r == 0)
 		r = enter(c, op, call, cancel_fd, err);
 	if (r == 0) {
-		r = execute(c, op, call, cancel_fd, err);
+		r = execute(c, op, call, cancel_fd, o->abort_fd ? *o->abort_fd : -1, err);
 		if (!op->any_time)
 			abx_gate_leave(gate_of(c));
 		*ret_again =

@@ -166,6 +166,7 @@ static void open_log(struct abx_launch *l)
 int abx_launch_child(void *launch)
 {
 	struct abx_launch *l = launch;
+	const struct sigaction dflt = {.sa_handler = SIG_DFL};
 	sigset_t none;
 
 	(void)setsid();
@@ -175,6 +176,8 @@ int abx_launch_child(void *launch)
 	if (l->cwd && chdir(l->cwd) < 0)
 		give_up(l, "cwd");
 	(void)umask(022);
+	/* The one that supervisors ignore. */
+	(void)sigaction(SIGPIPE, &dflt, NULL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	try_exec(l);

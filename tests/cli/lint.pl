@@ -177,14 +177,15 @@ my %rules = (
 sub arrows {
 	my @base = qw(sdk core/util);
 	my @state = (@base, 'core/state');
-	my @host = (@state, 'core/host');
+	# The wire format of agentbox-ctl is written down where it ends.
+	my @host = (@state, qw(core/host core/ctl));
 	my @parts = map { "core/$_" } qw(seed agent base checkpoint);
 	my @box = (@host, @parts, 'core/box');
 	my @top = (@box, 'core/run', 'core/relay');
 	my %may = (
 		'sdk' => [], 'sdk/provider-check' => \@host,
 		'core/util' => ['sdk'], 'core/state' => \@base,
-		'core/host' => \@state, (map { $_ => \@host } @parts),
+		'core/host' => [@state, 'core/ctl'], (map { $_ => \@host } @parts),
 		'core/box' => [@host, @parts], 'core/run' => \@box, 'core/relay' => \@box,
 		'core/cli' => \@top, 'core/ctl' => \@base,
 	);

@@ -5,9 +5,16 @@
 #include <stdarg.h>
 #include <string.h>
 
-#ifdef MOCK_BARE
+#if defined(MOCK_BARE) && MOCK_HAS_STDIN
 #define MOCK_NAME "mockbare"
+#define MOCK_CAPS (ABX_CAP_EXEC_STDIN | ABX_CAP_LOCAL)
+#elif defined(MOCK_BARE)
+#define MOCK_NAME "mockpoor"
+#define MOCK_CAPS ABX_CAP_LOCAL
 #else
+#define MOCK_CAPS                                                                              \
+	(ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY | ABX_CAP_EXEC_SIGNAL | \
+	 ABX_CAP_EXEC_TREE_KILL | ABX_CAP_LOCAL)
 #define MOCK_NAME "mock"
 #endif
 
@@ -116,16 +123,17 @@ static const struct abx_option *const options[] = {&opt_faults, &opt_token, &opt
 static const struct abx_cloud_backend backend = {
 	ABX_BACKEND_PREFIX(MOCK_NAME, "1.0.0"),
 	.summary = "Directories and processes of this machine, for tests",
-	.caps = ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY |
-		ABX_CAP_EXEC_SIGNAL | ABX_CAP_EXEC_TREE_KILL | ABX_CAP_LOCAL,
+	.caps = MOCK_CAPS,
 	.options = options,
 	.init = init,
 	.session_open = session_open,
 	.session_close = session_close,
-#ifdef MOCK_BARE
+#if defined(MOCK_BARE) && MOCK_HAS_STDIN
 	.thread_model = ABX_THREADS_SERIAL,
 #else
 	.thread_model = ABX_THREADS_PARALLEL,
+#endif
+#ifndef MOCK_BARE
 	.verify = verify,
 	.doctor = doctor,
 	.resource_list = mock_resource_list,

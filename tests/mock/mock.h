@@ -26,13 +26,20 @@
  *
  * `times=N` holds for all processes together: a counter is kept in STATE/faults.
  *
- * The second provider, mockbare, is the same code with only the required operations and
- * ABX_THREADS_SERIAL.
+ * The second provider, mockbare, is the same code with only the required operations,
+ * ABX_THREADS_SERIAL, and an exec that forwards stdin and can do nothing else: both outputs in
+ * one, ASCII only, and giving up ends one process.  The third, mockpoor, does not even forward
+ * stdin, and is ABX_THREADS_PARALLEL.  Their commands have root as their root (enter.c).
  */
 #ifndef ABX_MOCK_H
 #define ABX_MOCK_H
 
 #include <agentbox/cloud_backend.h>
+
+/* 0 = its exec has no stdin. */
+#ifndef MOCK_HAS_STDIN
+#define MOCK_HAS_STDIN 1
+#endif
 
 #include "abxsdk/buf.h"
 

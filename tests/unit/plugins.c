@@ -4,9 +4,14 @@
 
 void plugins_setup(void)
 {
+	const char *build = secure_getenv("AGENTBOX_TEST_BUILDDIR");
+	char ctl[1024];
+
 	unit_home_setup();
 	ck_assert_int_eq(mkdir(unit_path("plugins"), 0700), 0);
 	ck_assert_int_eq(setenv("AGENTBOX_PROVIDER_PATH", unit_path("plugins"), 1), 0);
+	(void)snprintf(ctl, sizeof(ctl), "%s/core/ctl/agentbox-ctl", build ? build : ".");
+	ck_assert_int_eq(setenv("AGENTBOX_CTL", ctl, 1), 0);
 	/* Where the fixture leaves its traces, in this process and in probes. */
 	ck_assert_int_eq(setenv("TMPDIR", unit_dir(), 1), 0);
 }

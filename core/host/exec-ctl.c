@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* Commands by agentbox-ctl: what comes back from the box, and how it ends. */
+#include "core/host/exec-ctl.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "core/host/exec-ctl-run.h"
+#include "core/host/run.h"
+#include "core/host/text.h"
+#include "core/util/clock.h"
+#include "core/util/mem.h"
+#include "core/util/rand.h"
+
+/* How often a program of ours may have to be brought before that is hopeless. */
+#define MAX_INSTALLS 2
+
+bool abx_exec_needs_ctl(const struct abx_cloud *c, const struct abx_exec *req)
+{
+	uint64_t needed = ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY | ABX_CAP_EXEC_SIGNAL |
+			  ABX_CAP_EXEC_TREE_KILL;
+
+	if (req->stdin_fd >= 0)
+		needed |= ABX_CAP_EXEC_STDIN;
+	if (req->flags & ABX_EXEC_PTY)
+		needed |= ABX_CAP_EXEC_PTY;
+	return needed & ~abx_cloud_caps(c);
+}
+
+/* What agentbox-ctl says. */
+
+static int on_exit_frame(struct abx_ctl_run *x, const unsigned char *data, size_t len)
+{
+	if (len < 12)
+		return -EPROTO;
+	x->end.code = (int32_t)abx_wire_u32(data);
+	x->end.signo = (int32_t)abx_wire_u32(data + 4);
+	x->end.flags = abx_wire_u32(data + 8);
+	abx_text_line((const char *)data + 12, len - 12, x->end.text, sizeof(x->end.text));
+	abx_ctl_run_note(x, ABX_CTL_ENDED);
+	return 0;
+}
+
+static int on_fail_frame(struct abx_ctl_run *x, const unsigned char *data, size_t len)
+{
+	if (len < 4)
+		return -EPROTO;
+	x->end.failure = (int32_t)abx_wire_u32(data);
+	abx_text_line((const char *)data + 4, len - 4, x->end.text, sizeof(x->end.text));
+	abx_ctl_run_note(x, ABX_CTL_ENDED);
+	return 0;
+}
+
+static int on_frame(void *ctx, enum abx_wire_kind kind, const unsigned char *data, size_t len)
+{
+	struct abx_ctl_run *x = ctx;
+	char id[sizeof(x->id)];
+
+	switch ((unsigned int)kind) {
+	case ABX_WIRE_HELLO:
+		if (len < 4 || abx_wire_u32(data) != ABX_WIRE_VERSION)
+			return -EPROTO;
+		abx_ctl_run_note(x, ABX_CTL_HELLO);
+		return 0;
+	case ABX_WIRE_STARTED:
+		(void)snprintf(id, sizeof(id), "%s", x->id);
+		return x->req->started ? x->req->started(x->req->io, id) : 0;
+	case ABX_WIRE_STDOUT:
+	case ABX_WIRE_STDERR:
+		if (!x->req->output || !len)
+			return 0;
+		return x->req->output(
+			x->req->io, kind == ABX_WIRE_STDOUT ? ABX_STREAM_STDOUT : ABX_STREAM_STDERR,
+			data, len);
+	case ABX_WIRE_CREDIT:
+		return len < 4 ? -EPROTO : abx_ctl_run_credit(x, abx_wire_u32(data));
+	case ABX_WIRE_EXIT:
+		return on_exit_frame(x, data, len);
+	case ABX_WIRE_FAIL:
+		return on_fail_frame(x, data, len);
+	default:
+		return 0;
+	}
+}
+
+/* Somebody else's words on our connection: the first of them may say what is wrong. */
+static void on_noise(void *ctx, const void *data, size_t len)
+{
+	struct abx_ctl_run *x = ctx;
+
+	if (x->noise_len && x->noise_len < sizeof(x->noise))
+		x->noise[x->noise_len++] = ' ';
+	if (len > sizeof(x->noise) - x->noise_len)
+		len = sizeof(x->noise) - x->noise_len;
+	memcpy(x->noise + x->noise_len, data, len);
+	x->noise_len += len;
+}
+
+static int32_t on_output(void *io, int32_t stream, const void *data, size_t len)
+{
+	struct abx_ctl_run *x = io;
+	int r;
+
+	abx_ctl_run_heard(x, /* busy= */ true);
+	if (stream != ABX_STREAM_STDOUT) {
+		on_noise(x, data, len);
+		r = 0;
+	} else if (x->broken) {
+		r = 0;
+	} else {
+		r = abx_wire_feed(&x->in, data, len);
+		if (r == -EPROTO) {
+			/* Until ctl has said hello it may be a shell that did not find it. */
+			x->broken = true;
+			r = x->said & ABX_CTL_HELLO ? ABX_EPROTO : 0;
+		}
+	}
+	abx_ctl_run_heard(x, /* busy= */ false);
+	return r;
+}
+
+/* One try. */
+
+static void make_argv(struct abx_ctl_run *x, const struct abx_ctl_place *place, const char *ret[10])
+{
+	size_t n = 0;
+
+	if (*place->path) {
+		ret[n++] = place->path;
+	} else {
+		ret[n++] = "/bin/sh";
+		ret[n++] = "-c";
+		ret[n++] = "exec ~/.agentbox/lib/\"$0\" \"$@\"";
+		ret[n++] = place->name;
+	}
+	ret[n++] = "exec";
+	if (x->in.text)
+		ret[n++] = "--text";
+	if (x->spool) {
+		ret[n++] = "--spool";
+		ret[n++] = x->base;
+	}
+	ret[n] = NULL;
+}
+
+static int attempt(struct abx_ctl_run *x, const struct abx_ctl_place *place, struct abx_err *err)
+{
+	const char *argv[10];
+	struct abx_call_opts plain = *x->o;
+	struct abx_exec req = {ABX_INIT(struct abx_exec)};
+	struct abx_exit ignored = {ABX_INIT(struct abx_exit)};
+	int r = abx_ctl_run_open(x, err);
+
+	if (r < 0)
+		return r;
+	make_argv(x, place, argv);
+	plain.plain_exec = true;
+	plain.abort_fd = &x->abort_fd;
+	req.argv = argv;
+	req.cwd = "/";
+	req.user = x->req->user;
+	req.stdin_fd = x->child_fd;
+	req.control_fd = -1;
+	req.io = x;
+	req.output = on_output;
+	r = abx_cloud_exec(x->c, &plain, x->s, &req, &ignored, err);
+	abx_ctl_run_close(x);
+	return r;
+}
+
+/* Its last word decides, whatever became of the connection afterwards. */
+static int judge(struct abx_ctl_run *x, int r, struct abx_exit *ret, struct abx_err *err)
+{
+	struct abx_exit e = {.struct_size = ret->struct_size};
+	char text[200];
+
+	if (x->said & ABX_CTL_ENDED && x->end.failure) {
+		int code = x->end.failure;
+
+		if (code != ABX_EINVAL && code != ABX_ENOTSUP && code != ABX_EPROTO)
+			code = ABX_EIO;
+		return abx_run_fail(x->c, "exec", code, err, "%s", x->end.text);
+	}
+	if (x->said & ABX_CTL_ENDED) {
+		e.code = x->end.code;
+		e.signo = x->end.signo;
+		e.timed_out = x->end.flags & ABX_WIRE_EXIT_TIMED_OUT ? 1 : 0;
+		if (x->end.flags & ABX_WIRE_EXIT_DETACHED)
+			e.flags |= ABX_EXIT_DETACHED;
+		if (x->end.flags & ABX_WIRE_EXIT_NOT_STARTED) {
+			e.flags |= ABX_EXIT_NOT_STARTED;
+			(void)abx_err_set(err, ABX_ENOTFOUND, "%s", x->end.text);
+		}
+		*ret = e;
+		return 0;
+	}
+	if (x->silent)
+		return abx_run_fail(x->c, "exec", ABX_ENETWORK, err,
+				    "no sign of life from the box for %d s",
+				    ABX_CTL_SILENCE_MS / 1000);
+	if (r < 0)
+		return r;
+	abx_text_line(x->noise, x->noise_len, text, sizeof(text));
+	return abx_run_fail(x->c, "exec", ABX_ENETWORK, err,
+			    "the connection to the command ended before it did%s%s",
+			    *text ? ": " : "", text);
+}
+
+/* Nothing of ours answered, and the provider has no better reason for that. */
+static bool may_be_missing(const struct abx_ctl_run *x, int r)
+{
+	if (x->said & ABX_CTL_HELLO)
+		return false;
+	return r == 0 || r == ABX_ENOTFOUND || r == ABX_EINVAL || r == ABX_EIO ||
+	       r == ABX_EINTERNAL || r == ABX_EPERM || r == ABX_EPROTO || r == ABX_EREMOTE;
+}
+
+static int run(struct abx_ctl_run *x, struct abx_exit *ret, struct abx_err *err)
+{
+	struct abx_ctl_place place;
+	struct abx_err why = ABX_ERR_INIT;
+	int r = abx_ctl_place_init(x->c, x->s, &place, err);
+
+	if (r < 0)
+		return r;
+	/* Where it was not what was looked for, the user's home is the other place. */
+	if (x->c->ctl_in_home)
+		place.path[0] = '\0';
+	for (int installs = 0;; installs++) {
+		r = attempt(x, &place, &why);
+		if (!may_be_missing(x, r) || installs == MAX_INSTALLS)
+			break;
+		r = abx_ctl_install(x->c, x->o, x->s, x->req->user, &place, &why);
+		if (r < 0)
+			break;
+		x->c->ctl_in_home = strstr(place.path, "/.agentbox/") != NULL;
+	}
+	if (!(x->said & ABX_CTL_HELLO) && x->spool)
+		abx_ctl_forget(x->c, x->o, x->s, x->base);
+	if (r < 0 && err)
+		*err = why;
+	if (r < 0 && !(x->said & ABX_CTL_HELLO))
+		return r;
+	return judge(x, r, ret, err);
+}
+
+int abx_exec_ctl(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		 const struct abx_exec *req, struct abx_exit *ret, struct abx_err *err)
+{
+	static const struct abx_call_opts none = {0};
+	const uint64_t exact = ABX_CAP_EXEC_BINARY | ABX_CAP_EXEC_SPLIT;
+	struct abx_ctl_run *x = abx_xcalloc(1, sizeof(*x));
+	char name[33];
+	int r;
+
+	x->c = c;
+	x->o = o ? o : &none;
+	x->s = s;
+	x->req = req;
+	x->in.text = (abx_cloud_caps(c) & exact) != exact;
+	x->in.frame = on_frame;
+	x->in.noise = on_noise;
+	x->in.ctx = x;
+	x->spool = !(abx_cloud_caps(c) & ABX_CAP_EXEC_STDIN);
+	abx_rand_hex(x->id, 16);
+	abx_rand_hex(name, 32);
+	(void)snprintf(x->base, sizeof(x->base), "/tmp/.agentbox-%s", name);
+	if (x->spool && c->plugin->table.thread_model < ABX_THREADS_PARALLEL &&
+	    req->stdin_fd >= 0) {
+		r = abx_run_fail(c, "exec", ABX_ENOTSUP, err,
+				 "this provider cannot give a command anything to read");
+		(void)abx_err_remedy(err, "run it with -n");
+	} else {
+		r = run(x, ret, err);
+	}
+	free(x);
+	return r;
+}
