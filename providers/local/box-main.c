@@ -28,6 +28,8 @@ int main(int argc, char **argv)
 		box_start(&rq);
 	case LB_OP_REMOVE:
 		box_remove(&rq);
+	case LB_OP_BOOTSTRAP:
+		box_bootstrap(&rq);
 	case LB_OP_EXEC:
 		box_exec(&rq);
 	case LB_OP_UPLOAD:

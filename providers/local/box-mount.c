@@ -45,8 +45,7 @@ static _Noreturn void fail_overlay(int err)
 	box_fail_errno(err, "overlay over the root of the box");
 }
 
-/* A read-only view of a host directory with all that is mounted below it; 0 or errno. */
-static int bind_read_only(const char *source, const char *target)
+int box_bind_read_only(const char *source, const char *target)
 {
 	const struct abx_mount_attr attr = {
 		.attr_set = ABX_ATTR_RDONLY | ABX_ATTR_NOSUID | ABX_ATTR_NODEV,
@@ -82,7 +81,7 @@ static void mount_host_directory(const struct box_store *st, const char *name, c
 	r = box_layer_mount(st, name, name, lowest);
 	/* Something mounted below it may hide a secret: the kernel merges no such tree. */
 	if (r)
-		r = bind_read_only(source, name);
+		r = box_bind_read_only(source, name);
 	if (r)
 		box_fail_errno(r, "mount %s", source);
 }
@@ -135,7 +134,7 @@ static void mount_host_root(const struct box_store *st)
 	for (size_t i = 0; i < sizeof(package_databases) / sizeof(package_databases[0]); i++) {
 		(void)snprintf(path, sizeof(path), "/%s", package_databases[i]);
 		/* Absent, or not for others to read: then the box has none. */
-		(void)bind_read_only(path, package_databases[i]);
+		(void)box_bind_read_only(path, package_databases[i]);
 	}
 }
 
@@ -249,6 +248,7 @@ void box_mount_root(const struct box_req *rq)
 		mount_host_root(&st);
 	box_mount_dev(single);
 	box_mount_kernel(rq);
+	box_binds_open_volumes(st.fd);
 	enter_root();
 	/* A descriptor of a directory outside would be a way out. */
 	box_store_close(&st);
@@ -260,8 +260,5 @@ void box_mount_root(const struct box_req *rq)
 	write_names(rq->name, rq->h.flags & LB_F_FIRST);
 	write_resolver(resolver, rq->h.flags & LB_F_FIRST);
 	free(resolver);
-	if (rq->h.flags & LB_F_READ_ONLY) {
-		if (bind_read_only(LB_WORKSPACE, LB_WORKSPACE))
-			box_fail_errno(errno, "read-only " LB_WORKSPACE);
-	}
+	box_binds_attach(single, rq->h.flags & LB_F_READ_ONLY);
 }

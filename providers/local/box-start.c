@@ -22,6 +22,8 @@ static void await_go(void)
 static _Noreturn void first_process(const struct box_req *rq)
 {
 	(void)setsid();
+	if (rq->h.map != LB_MAP_DIRECT)
+		box_binds_open();
 	box_become_root(rq->h.map == LB_MAP_SINGLE);
 	if (sethostname(rq->name, strlen(rq->name)) < 0)
 		box_fail(ABX_EPERM, "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
@@ -56,6 +58,9 @@ void box_start(const struct box_req *rq)
 	if (fchdir(LB_FD_BOX) < 0 || pipe2(sync, O_CLOEXEC) < 0)
 		box_fail_errno(errno, "state directory");
 	(void)close(LB_FD_BOX);
+	box_binds_load(rq);
+	if (rq->h.map == LB_MAP_DIRECT)
+		box_binds_open();
 	pid = box_clone(rq, box_namespaces(rq));
 	if (pid == 0) {
 		(void)close(sync[1]);
@@ -64,6 +69,8 @@ void box_start(const struct box_req *rq)
 	}
 	(void)close(sync[0]);
 	box_write_maps(rq, pid);
+	if (rq->h.map == LB_MAP_DIRECT)
+		box_binds_map_ids(pid);
 	box_send_kind(LB_MSG_PID, pid);
 	box_write_all(sync[1], "", 1);
 	_exit(0);

@@ -108,7 +108,23 @@ void box_store_close(struct box_store *st);
 int box_layer_mount(const struct box_store *st, const char *target, const char *top,
 		    const char *lowest);
 
+/* box-bind.c: directories of the host and volumes, in this order. */
+void box_binds_load(const struct box_req *rq);
+/* In the host's root: by host root before the namespaces are made, by others in them while
+ * their ids are still the caller's. */
+void box_binds_open(void);
+/* By host root only: `pid` is in the box's user namespace. */
+void box_binds_map_ids(pid_t pid);
+void box_binds_open_volumes(int store_fd);
+/* In the box's root. */
+void box_binds_attach(bool single_id, bool read_only_workspace);
+
+/* box-bootstrap.c */
+_Noreturn void box_bootstrap(const struct box_req *rq);
+
 /* box-mount.c, box-dev.c */
+/* A read-only view of a directory with all that is mounted below it; 0 or errno. */
+int box_bind_read_only(const char *source, const char *target);
 /* The current directory is the store; rq->path names the box's layers in it. */
 void box_mount_root(const struct box_req *rq);
 void box_mount_dev(bool single_id);

@@ -184,6 +184,10 @@ int32_t local_helper_any(struct abx_call *call, const struct local_helper *h, st
 		if (r != ABX_OK)
 			return r;
 		got = local_helper_read(h, m);
+		if (got == 1 && m->kind == LB_MSG_WARN) {
+			local_host->log(local_host->ctx, ABX_LOG_WARN, "local", m->text);
+			continue;
+		}
 		if (got == 1)
 			return ABX_OK;
 		if (got == 0)

@@ -167,6 +167,9 @@ static int32_t make_plan(const struct abx_session *s, struct abx_call *call,
 		local_plan_add(plan, LB_PLAN_IMAGE, "images/%s/root", b->image);
 	for (size_t i = 0; i < chain.n; i++)
 		local_plan_add(plan, LB_PLAN_LAYER, "layers/%s", chain.lid[i]);
+	r = local_mounts_plan(b, plan);
+	if (r < 0)
+		return local_fail_errno(call, -r, "box %s: its mounts", b->id);
 	return plan->failed ? local_fail(call, ABX_ENOMEM, NULL, "out of memory") : ABX_OK;
 }
 
@@ -354,7 +357,7 @@ static int32_t list_one(struct abx_session *s, struct abx_call *call, const char
 		b.id = id;
 		if (!req || !req->n_labels)
 			r = local_box_emit(s, call, &b, NULL, ABX_STATE_FAILED);
-	} else if (e == 0 && local_labels_match(&b, req)) {
+	} else if (e == 0 && local_labels_match(b.labels, req)) {
 		(void)local_run_open(s, &b, &run);
 		r = local_box_emit(s, call, &b, &run, local_run_state(&run));
 	} else if (e < 0 && e != -ENOENT) {

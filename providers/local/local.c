@@ -90,6 +90,7 @@ static int32_t local_session_open(struct abx_call *call, const struct abx_sessio
 		return local_fail(call, ABX_ENOMEM, NULL, "out of memory");
 	(void)pthread_mutex_init(&s->lock, NULL);
 	s->store_fd = s->boxes_fd = s->tmp_fd = s->images_fd = -1;
+	s->volumes_fd = s->prepared_fd = -1;
 	r = read_boot_id(s->boot_id, sizeof(s->boot_id));
 	if (r < 0) {
 		session_free(s);
@@ -156,6 +157,9 @@ static const struct abx_cloud_backend backend = {
 	.put_tar = local_put_tar,
 	.get_tar = local_get_tar,
 	.list_files = local_list_files,
+	.volume_ensure = local_volume_ensure,
+	.volume_list = local_volume_list,
+	.volume_delete = local_volume_delete,
 };
 
 ABX_PROVIDER_NOTE("local", LOCAL_VERSION);

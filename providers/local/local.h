@@ -15,6 +15,7 @@
  *	boxes/<id>/net        locked by the network helper while it lives, and its state
  *	boxes/<id>/net.sock   where that helper takes requests
  *	tmp/                  boxes being made or removed; unlocked ones are swept
+ *	volumes/<name>/       directories that outlive boxes
  *	cache/                shared lower layers, made by box root
  *	images/               unpacked images, made by box root
  *
@@ -44,7 +45,7 @@
 struct local_exec;
 
 struct abx_session {
-	int store_fd, boxes_fd, tmp_fd, images_fd;
+	int store_fd, boxes_fd, tmp_fd, images_fd, volumes_fd, prepared_fd;
 	enum lb_map map;
 	uint32_t uid_base, gid_base;
 	char *box_helper, *tar_helper, *net_helper;
@@ -117,7 +118,12 @@ int32_t local_box_lock(const struct abx_session *s, struct abx_call *call,
 uint32_t local_run_state(const struct local_run *run);
 int32_t local_box_emit(const struct abx_session *s, struct abx_call *call,
 		       const struct local_box *b, const struct local_run *run, uint32_t state);
-bool local_labels_match(const struct local_box *b, const struct abx_list_req *req);
+bool local_labels_match(const cJSON *labels, const struct abx_list_req *req);
+/* RFC 3339, now. */
+void local_time_text(char *out, size_t size);
+/* A directory tmp/PREFIX... that is locked and that no sweeper has got hold of. */
+int local_make_locked_dir(const struct abx_session *s, const char *prefix, char *name, size_t size,
+			  int *ret_fd);
 /* Remove a directory of ours in which `inner` belongs to ids of the box. */
 int32_t local_remove_tree(const struct abx_session *s, struct abx_call *call, int parent_fd,
 			  const char *name, const char *inner);
@@ -144,6 +150,31 @@ struct local_plan {
 };
 void local_plan_add(struct local_plan *p, const char *key, const char *fmt, ...) ABX_PRINTF(3, 4);
 void local_plan_release(struct local_plan *p);
+
+/* mounts.c: directories of the host, and volumes, in a box. */
+struct local_mounts {
+	cJSON *mounts, *volumes;
+};
+#define LOCAL_MOUNTS_INIT  \
+	{                  \
+		NULL, NULL \
+	}
+int32_t local_mounts_make(const struct abx_session *s, struct abx_call *call,
+			  const struct abx_provision *p, struct local_mounts *ret);
+void local_mounts_release(struct local_mounts *m);
+/* Into box.json, and from there into a start request; 0 or -errno. */
+int local_mounts_record(cJSON *doc, const struct local_mounts *m);
+int local_mounts_plan(const struct local_box *b, struct local_plan *plan);
+bool local_mounts_use_volume(const struct local_box *b, const char *name);
+
+/* volume.c: keep the volumes of a request until its box is on record. */
+struct local_volumes {
+	int *fd;
+	uint32_t n;
+};
+int32_t local_volumes_lock(const struct abx_session *s, struct abx_call *call,
+			   const struct abx_provision *p, struct local_volumes *ret);
+void local_volumes_unlock(struct local_volumes *v);
 
 /* helper.c */
 struct local_helper {
@@ -246,6 +277,12 @@ int32_t local_get_tar(struct abx_session *, struct abx_call *, const struct abx_
 		      const struct abx_transfer *);
 int32_t local_list_files(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
 			 const char *);
+int32_t local_volume_ensure(struct abx_session *, struct abx_call *, const struct abx_volume_req *);
+int32_t local_volume_list(struct abx_session *, struct abx_call *, const struct abx_list_req *);
+int32_t local_volume_delete(struct abx_session *, struct abx_call *, const char *);
+int32_t local_prepare(struct abx_session *, struct abx_call *, const struct abx_prepare *);
+int32_t local_image_list(struct abx_session *, struct abx_call *, const struct abx_list_req *);
+int32_t local_image_delete(struct abx_session *, struct abx_call *, const char *);
 int32_t local_doctor(struct abx_session *, struct abx_call *);
 
 #endif

@@ -31,9 +31,10 @@ enum lb_op {
 	LB_OP_LIST,
 	LB_OP_PUT_TAR,
 	LB_OP_GET_TAR,
-	LB_OP_REMOVE, /* empty a directory whose files belong to box ids */
-	LB_OP_UNPACK, /* a tar stream becomes an image */
-	LB_OP_PACK,   /* a directory of the host as a tar stream, for LB_OP_UNPACK */
+	LB_OP_REMOVE,	 /* empty a directory whose files belong to box ids */
+	LB_OP_UNPACK,	 /* a tar stream becomes an image */
+	LB_OP_BOOTSTRAP, /* mmdebstrap becomes an image; argv is its own */
+	LB_OP_PACK,	 /* a directory of the host as a tar stream, for LB_OP_UNPACK */
 	LB_OP_NET, /* the network of a box; argv is a net_policy, name the pid of its first process
 		    */
 };
@@ -75,6 +76,7 @@ enum lb_kind {
 	LB_MSG_NOT_STARTED, /* code: 126 or 127; text says why */
 	LB_MSG_FAIL,	    /* code: ABX_E*; text, remedy */
 	LB_MSG_DONE,	    /* value: bytes */
+	LB_MSG_WARN,	    /* text; work goes on */
 };
 
 struct lb_msg {
@@ -90,6 +92,9 @@ struct lb_msg {
  */
 #define LB_PLAN_IMAGE "image" /* images/KEY/root: what is below all layers; absent: the host */
 #define LB_PLAN_LAYER "layer" /* layers/ID: written earlier, read-only; the topmost first */
+
+#define LB_PLAN_MOUNT "mount"	/* "rw" or "ro":LENGTH:SOURCETARGET, LENGTH that of the source */
+#define LB_PLAN_VOLUME "volume" /* NAME:TARGET */
 
 /* On the lifeline: {kind, a, b, 0}, ABX_CTRL_* of the ABI, and: */
 #define LB_CTRL_CANCEL 100 /* end the tree: TERM, grace, KILL */

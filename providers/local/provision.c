@@ -13,7 +13,6 @@
 #include "abxsdk/json.h"
 
 #define RECORD_MAX_BYTES ((size_t)16 << 20)
-#define MAKE_TRIES 16
 
 /* What this version cannot do is refused by name, never ignored. */
 static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
@@ -28,10 +27,6 @@ static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
 		what = "locations";
 	else if (p->inbound && *p->inbound)
 		what = "inbound rules";
-	else if (p->n_mounts)
-		what = "mounts";
-	else if (p->n_volumes)
-		what = "volumes";
 	else if (p->n_ports)
 		what = "published ports";
 	else if (p->cpu_milli)
@@ -92,19 +87,24 @@ static int write_new(int dir_fd, const char *name, const void *data, size_t len)
 	return r;
 }
 
-static int write_record(int dir_fd, const char *id, const char *image,
+/* What was made ready for a box before there is one. */
+struct parts {
+	char image[LOCAL_ID_MAX]; /* its key; "": none */
+	int image_lock;
+	struct local_mounts mounts;
+	struct local_volumes volumes;
+};
+
+static int write_record(int dir_fd, const char *id, const struct parts *parts,
 			const struct abx_provision *p)
 {
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(RECORD_MAX_BYTES);
 	cJSON *doc = cJSON_CreateObject();
-	char hostname[64], created[32] = "";
-	time_t now = time(NULL);
-	struct tm tm;
+	char hostname[64], created[32];
 	int r = doc ? 0 : -ENOMEM;
 
 	make_hostname(p->name, hostname, sizeof(hostname));
-	if (gmtime_r(&now, &tm))
-		(void)strftime(created, sizeof(created), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	local_time_text(created, sizeof(created));
 	if (r == 0)
 		r = abx_json_add_i64(doc, "format", 1);
 	if (r == 0)
@@ -116,13 +116,15 @@ static int write_record(int dir_fd, const char *id, const char *image,
 	if (r == 0)
 		r = abx_json_add_str(doc, "created_at", created);
 	if (r == 0)
-		r = abx_json_add_str(doc, "image", image && *image ? image : NULL);
+		r = abx_json_add_str(doc, "image", *parts->image ? parts->image : NULL);
 	if (r == 0)
 		r = add_pairs(doc, "labels", p->labels, p->n_labels);
 	if (r == 0)
 		r = add_pairs(doc, "env", p->env, p->n_env);
 	if (r == 0)
 		r = local_net_record(doc, p);
+	if (r == 0)
+		r = local_mounts_record(doc, &parts->mounts);
 	if (r == 0)
 		r = abx_json_print(doc, &b);
 	cJSON_Delete(doc);
@@ -133,45 +135,20 @@ static int write_record(int dir_fd, const char *id, const char *image,
 	return r;
 }
 
-/* A directory in tmp/ that is locked and that no sweeper has got hold of. */
-static int make_locked_dir(const struct abx_session *s, char *name, size_t size, int *ret_fd)
-{
-	for (int i = 0; i < MAKE_TRIES; i++) {
-		struct stat st;
-		uint64_t nonce;
-		int fd;
-
-		if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
-			return -EIO;
-		(void)snprintf(name, size, "new-%016llx", (unsigned long long)nonce);
-		if (mkdirat(s->tmp_fd, name, 0700) < 0)
-			return -errno;
-		fd = openat(s->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		/* The caller's umask must not keep box root out. */
-		if (fd >= 0 && fchmod(fd, 0711) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-		    fstat(fd, &st) == 0 && st.st_nlink > 0) {
-			*ret_fd = fd;
-			return 0;
-		}
-		abx_cleanup_close(&fd);
-	}
-	return -EAGAIN;
-}
-
 /* Everything of the box is there, labels included, in the instant in which its name is.
  * -EEXIST: somebody has made this box already. */
-static int make_box(const struct abx_session *s, const char *id, const char *image,
+static int make_box(const struct abx_session *s, const char *id, const struct parts *parts,
 		    const struct abx_provision *p, struct local_box *ret)
 {
 	char tmp[32];
 	int fd = -1;
-	int r = make_locked_dir(s, tmp, sizeof(tmp), &fd);
+	int r = local_make_locked_dir(s, "new-", tmp, sizeof(tmp), &fd);
 
 	if (r < 0)
 		return r;
 	r = local_make_box_dir(s, fd, "layers");
 	if (r == 0)
-		r = write_record(fd, id, image, p);
+		r = write_record(fd, id, parts, p);
 	if (r == 0 && renameat2(s->tmp_fd, tmp, s->boxes_fd, id, RENAME_NOREPLACE) < 0)
 		r = -errno;
 	if (r < 0) {
@@ -201,10 +178,10 @@ static const char *wanted_image(const struct abx_session *s, const struct abx_pr
 }
 
 static int32_t make_or_adopt(struct abx_session *s, struct abx_call *call, const char *id,
-			     const char *image, const struct abx_provision *p, struct local_box *b,
-			     bool *ret_new)
+			     const struct parts *parts, const struct abx_provision *p,
+			     struct local_box *b, bool *ret_new)
 {
-	int r = make_box(s, id, image, p, b);
+	int r = make_box(s, id, parts, p, b);
 	int32_t e;
 
 	*ret_new = r == 0;
@@ -246,16 +223,35 @@ static void copy_request(struct abx_provision *to, const struct abx_provision *f
 	memcpy(to, from, n);
 }
 
+static int32_t make_parts(struct abx_session *s, struct abx_call *call,
+			  const struct abx_provision *p, struct parts *parts)
+{
+	const char *image = wanted_image(s, p);
+	int32_t r = local_mounts_make(s, call, p, &parts->mounts);
+
+	if (r == ABX_OK)
+		r = local_volumes_lock(s, call, p, &parts->volumes);
+	if (r == ABX_OK && image)
+		r = local_image_open(s, call, image, parts->image, &parts->image_lock);
+	return r;
+}
+
+static void release_parts(struct parts *parts)
+{
+	abx_cleanup_close(&parts->image_lock);
+	local_volumes_unlock(&parts->volumes);
+	local_mounts_release(&parts->mounts);
+}
+
 int32_t local_provision(struct abx_session *s, struct abx_call *call,
 			const struct abx_provision *req)
 {
 	struct local_box b = LOCAL_BOX_INIT;
 	struct local_run run = LOCAL_RUN_INIT;
 	struct abx_provision p;
-	char id[LOCAL_ID_MAX + 1], key[LOCAL_ID_MAX] = "";
-	const char *image;
+	struct parts parts = {.image_lock = -1};
+	char id[LOCAL_ID_MAX + 1];
 	bool is_new = false;
-	int image_lock = -1;
 	int32_t r;
 
 	copy_request(&p, req);
@@ -268,12 +264,11 @@ int32_t local_provision(struct abx_session *s, struct abx_call *call,
 		r = choose_id(call, &p, id, sizeof(id));
 	if (r == ABX_OK)
 		r = local_sweep(s, call);
-	image = wanted_image(s, &p);
-	if (r == ABX_OK && image)
-		r = local_image_open(s, call, image, key, &image_lock);
 	if (r == ABX_OK)
-		r = make_or_adopt(s, call, id, key, &p, &b, &is_new);
-	abx_cleanup_close(&image_lock);
+		r = make_parts(s, call, &p, &parts);
+	if (r == ABX_OK)
+		r = make_or_adopt(s, call, id, &parts, &p, &b, &is_new);
+	release_parts(&parts);
 	if (r == ABX_OK)
 		r = local_box_emit(s, call, &b, NULL, ABX_STATE_STARTING);
 	if (r == ABX_OK)
@@ -293,7 +288,7 @@ int32_t local_probe(struct abx_session *s, struct abx_call *call, struct lb_msg 
 	struct local_box b = LOCAL_BOX_INIT;
 	char tmp[32], layers[64];
 	int32_t r = ABX_OK;
-	int e = make_locked_dir(s, tmp, sizeof(tmp), &b.dir_fd);
+	int e = local_make_locked_dir(s, "new-", tmp, sizeof(tmp), &b.dir_fd);
 
 	if (e == 0)
 		e = local_make_box_dir(s, b.dir_fd, "layers");

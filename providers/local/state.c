@@ -9,8 +9,10 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "abxsdk/fs.h"
 #include "abxsdk/json.h"
@@ -19,6 +21,7 @@
 #define TEXT_MAX 4096
 #define LABELS_MAX 64
 #define LOCK_POLL_MS 5
+#define MAKE_TRIES 16
 
 bool local_id_valid(const char *id)
 {
@@ -64,6 +67,41 @@ int local_make_box_dir(const struct abx_session *s, int at, const char *name)
 	return 0;
 }
 
+int local_make_locked_dir(const struct abx_session *s, const char *prefix, char *name, size_t size,
+			  int *ret_fd)
+{
+	for (int i = 0; i < MAKE_TRIES; i++) {
+		struct stat st;
+		uint64_t nonce;
+		int fd;
+
+		if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
+			return -EIO;
+		(void)snprintf(name, size, "%s%016llx", prefix, (unsigned long long)nonce);
+		if (mkdirat(s->tmp_fd, name, 0700) < 0)
+			return -errno;
+		fd = openat(s->tmp_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		/* The caller's umask must not keep box root out. */
+		if (fd >= 0 && fchmod(fd, 0711) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+		    fstat(fd, &st) == 0 && st.st_nlink > 0) {
+			*ret_fd = fd;
+			return 0;
+		}
+		abx_cleanup_close(&fd);
+	}
+	return -EAGAIN;
+}
+
+void local_time_text(char *out, size_t size)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	*out = '\0';
+	if (gmtime_r(&now, &tm))
+		(void)strftime(out, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
 int local_state_open(struct abx_session *s, const char *dir)
 {
 	abx_autoclose int state_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -76,6 +114,10 @@ int local_state_open(struct abx_session *s, const char *dir)
 		r = open_dir(s->store_fd, "boxes", &s->boxes_fd);
 	if (r == 0)
 		r = open_dir(s->store_fd, "tmp", &s->tmp_fd);
+	if (r == 0)
+		r = open_dir(s->store_fd, "volumes", &s->volumes_fd);
+	if (r == 0)
+		r = open_dir(s->store_fd, "prepared", &s->prepared_fd);
 	if (r == 0)
 		r = local_make_box_dir(s, s->store_fd, "cache");
 	if (r == 0)
@@ -93,6 +135,8 @@ int local_state_open(struct abx_session *s, const char *dir)
 void local_state_close(struct abx_session *s)
 {
 	abx_cleanup_close(&s->images_fd);
+	abx_cleanup_close(&s->prepared_fd);
+	abx_cleanup_close(&s->volumes_fd);
 	abx_cleanup_close(&s->tmp_fd);
 	abx_cleanup_close(&s->boxes_fd);
 	abx_cleanup_close(&s->store_fd);
@@ -316,12 +360,12 @@ int32_t local_box_emit(const struct abx_session *s, struct abx_call *call,
 	return local_host->emit_sandbox(call, &sb);
 }
 
-bool local_labels_match(const struct local_box *b, const struct abx_list_req *req)
+bool local_labels_match(const cJSON *labels, const struct abx_list_req *req)
 {
 	for (uint32_t i = 0; req && i < req->n_labels; i++) {
 		const char *v = NULL;
 
-		if (abx_json_str(b->labels, req->labels[i].key, TEXT_MAX, &v) < 0 || !v ||
+		if (abx_json_str(labels, req->labels[i].key, TEXT_MAX, &v) < 0 || !v ||
 		    strcmp(v, req->labels[i].value) != 0)
 			return false;
 	}
@@ -392,7 +436,9 @@ int32_t local_sweep(const struct abx_session *s, struct abx_call *call)
 		/* Its maker holds a lock for as long as it lives.  What cannot be removed
 		 * now is no reason to refuse work; the next one tries again. */
 		if (flock(dead, LOCK_EX | LOCK_NB) == 0)
-			(void)local_remove_tree(s, call, s->tmp_fd, e->d_name, "layers");
+			(void)local_remove_tree(s, call, s->tmp_fd, e->d_name,
+						strncmp(e->d_name, "volume-", 7) == 0 ? "data"
+										      : "layers");
 		(void)close(dead);
 	}
 	(void)closedir(d);

@@ -53,7 +53,7 @@ static const char *verb(const struct tar_unpack *u)
 static _Noreturn void fail_archive(const struct tar_unpack *u, struct archive *a, const char *name)
 {
 	int err = archive_errno(a);
-	int code = err == EACCES || err == EPERM		  ? ABX_EPERM
+	int code = err == EACCES || err == EPERM || err == EROFS  ? ABX_EPERM
 		   : err == ENOSPC || err == EDQUOT || err == EIO ? ABX_EIO
 		   : err == EILSEQ || err == -1			  ? ABX_EINVAL
 								  : ABX_EIO;

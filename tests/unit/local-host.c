@@ -15,23 +15,17 @@
 struct abx_call {
 	int cancel_fd;
 	int64_t deadline;
-	char text[1024];
+	char text[1024], log[1024];
+	struct abx_buf results;
 	uint32_t state;
 	int emitted;
 };
 
-static struct abx_call the_call = {.cancel_fd = -1, .deadline = INT64_MAX};
+static struct abx_call the_call = {
+	.cancel_fd = -1, .deadline = INT64_MAX, .results = ABX_BUF_INIT(1 << 20)};
 const struct abx_cloud_backend *lh_backend;
 struct abx_session *lh_session;
 struct abx_call *lh_call = &the_call;
-
-static void ignore_log(void *ctx, int32_t level, const char *topic, const char *msg)
-{
-	(void)ctx;
-	(void)level;
-	(void)topic;
-	(void)msg;
-}
 
 static int64_t now_ms(void *ctx)
 {
@@ -89,13 +83,72 @@ static int32_t emit_row(struct abx_call *call, const struct abx_kv *cells, uint3
 	return 0;
 }
 
+static void note_log(void *ctx, int32_t level, const char *topic, const char *msg)
+{
+	(void)ctx;
+	(void)level;
+	(void)topic;
+	(void)snprintf(the_call.log, sizeof(the_call.log), "%s", msg);
+}
+
+static void note_result(struct abx_call *call, const char *name, const char *state,
+			const struct abx_kv *labels, uint32_t n)
+{
+	abx_buf_addf(&call->results, "%s %s", name, state);
+	for (uint32_t i = 0; i < n; i++)
+		abx_buf_addf(&call->results, " %s=%s", labels[i].key, labels[i].value);
+	abx_buf_addc(&call->results, '\n');
+}
+
+static int32_t emit_resource(struct abx_call *call, const struct abx_resource *r, uint32_t phase)
+{
+	static const char *const names[] = {"", "intent", "exists", "gone"};
+
+	note_result(call, r->name, names[phase], r->labels, r->n_labels);
+	return 0;
+}
+
+static int32_t emit_snapshot(struct abx_call *call, const struct abx_snapshot *sn)
+{
+	note_result(call, sn->ref, sn->state, sn->labels, sn->n_labels);
+	return 0;
+}
+
+static int32_t emit_log(struct abx_call *call, int32_t stream, const void *data, size_t len)
+{
+	(void)call;
+	(void)stream;
+	(void)data;
+	(void)len;
+	return 0;
+}
+
+static int32_t progress(struct abx_call *call, uint64_t done, uint64_t total, const char *what)
+{
+	(void)call;
+	(void)done;
+	(void)total;
+	(void)what;
+	return 0;
+}
+
 static const struct abx_host host = {
-	ABX_INIT(struct abx_host), .abi_major = ABX_ABI_MAJOR,
-	.version = "test",	   .log = ignore_log,
-	.now_ms = now_ms,	   .fail = note_failure,
-	.cancel_fd = cancel_fd,	   .time_left_ms = time_left_ms,
-	.wait_ms = wait_ms,	   .emit_sandbox = emit_sandbox,
-	.emit_file = emit_file,	   .emit_row = emit_row,
+	ABX_INIT(struct abx_host),
+	.abi_major = ABX_ABI_MAJOR,
+	.version = "test",
+	.log = note_log,
+	.now_ms = now_ms,
+	.fail = note_failure,
+	.cancel_fd = cancel_fd,
+	.time_left_ms = time_left_ms,
+	.wait_ms = wait_ms,
+	.emit_sandbox = emit_sandbox,
+	.emit_file = emit_file,
+	.emit_row = emit_row,
+	.emit_resource = emit_resource,
+	.emit_snapshot = emit_snapshot,
+	.emit_log = emit_log,
+	.progress = progress,
 };
 
 /* NULL, or why not: this is used outside of tests too. */
@@ -156,6 +209,7 @@ static void destroy_all(void)
 void lh_teardown(void)
 {
 	the_call.deadline = INT64_MAX;
+	lh_emitted_clear();
 	destroy_all();
 	close_session();
 	unit_dir_teardown();
@@ -214,26 +268,64 @@ const char *lh_fail_text(void)
 	return the_call.text;
 }
 
+const char *lh_log_text(void)
+{
+	return the_call.log;
+}
+
+const char *lh_emitted(void)
+{
+	return abx_buf_str(&the_call.results);
+}
+
+void lh_emitted_clear(void)
+{
+	abx_buf_reset(&the_call.results);
+}
+
 int32_t lh_provision(const char *id)
+{
+	const struct abx_provision p = {ABX_INIT(struct abx_provision)};
+
+	return lh_provision_with(id, &p);
+}
+
+int32_t lh_provision_with(const char *id, const struct abx_provision *more)
 {
 	const struct abx_kv labels[] = {{"agentbox", "true"}, {"agentbox.box", id}};
 	const struct abx_kv env[] = {{"FROM_BOX", "box value"}};
 	const char *const no_egress[] = {NULL};
-	const struct abx_provision p = {
-		ABX_INIT(struct abx_provision),
-		.name = "Test Box",
-		.idempotency_key = id,
-		.labels = labels,
-		.n_labels = ABX_N_ELEMENTS(labels),
-		.env = env,
-		.n_env = ABX_N_ELEMENTS(env),
-		/* Not every machine that runs tests can give a box a network. */
-		.egress_allow = no_egress,
-		/* No teardown follows a test that fails: its box ends by itself. */
-		.timeout_ms = BOX_LIFE_MS,
-	};
+	struct abx_provision p = *more;
 
+	p.name = "Test Box";
+	p.idempotency_key = id;
+	p.labels = labels;
+	p.n_labels = ABX_N_ELEMENTS(labels);
+	p.env = env;
+	p.n_env = ABX_N_ELEMENTS(env);
+	/* Not every machine that runs tests can give a box a network. */
+	if (!p.egress_allow && !p.egress_deny)
+		p.egress_allow = no_egress;
+	/* No teardown follows a test that fails: its box ends by itself. */
+	p.timeout_ms = BOX_LIFE_MS;
 	return lh_backend->provision(lh_session, lh_call, &p);
+}
+
+int32_t lh_stop(const char *id)
+{
+	const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox), .id = id};
+	const struct abx_stop_req req = {ABX_INIT(struct abx_stop_req)};
+
+	return lh_backend->stop(lh_session, lh_call, &sb, &req);
+}
+
+int32_t lh_start(const char *id, uint32_t flags)
+{
+	const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox), .id = id};
+	const struct abx_start_req req = {ABX_INIT(struct abx_start_req), .flags = flags,
+					  .timeout_ms = BOX_LIFE_MS};
+
+	return lh_backend->start(lh_session, lh_call, &sb, &req);
 }
 
 int32_t lh_destroy(const char *id)

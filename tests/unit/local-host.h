@@ -59,6 +59,10 @@ void lh_cancel_clear(void);
 void lh_deadline_in(int64_t ms);
 
 int32_t lh_provision(const char *id);
+/* The same, with whatever else `p` says. */
+int32_t lh_provision_with(const char *id, const struct abx_provision *p);
+int32_t lh_stop(const char *id);
+int32_t lh_start(const char *id, uint32_t flags);
 int32_t lh_destroy(const char *id);
 /* The state that `get` emits; its error code instead when it fails. */
 int32_t lh_state(const char *id);
@@ -70,5 +74,10 @@ void lh_sh(const char *id, const char *user, const char *script, struct lh_resul
 /* Its output, which must be all it says; the command must succeed. */
 void lh_expect(const char *id, const char *user, const char *script, const char *output);
 const char *lh_fail_text(void);
+/* What was logged last, and the resources and images that were emitted since lh_emitted_clear():
+ * "name state label=value...\n" each. */
+const char *lh_log_text(void);
+const char *lh_emitted(void);
+void lh_emitted_clear(void);
 
 #endif

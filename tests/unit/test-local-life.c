@@ -98,7 +98,6 @@ END_TEST
 
 START_TEST(what_is_not_there_is_refused_by_name)
 {
-	const struct abx_mount mount = {ABX_INIT(struct abx_mount)}, *const mounts[] = {&mount};
 	const char *const six[] = {"fd00::/8", NULL}, *const name[] = {"example.org", NULL};
 	const char *const none[] = {NULL};
 	const uint16_t port = 80;
@@ -110,7 +109,6 @@ START_TEST(what_is_not_there_is_refused_by_name)
 		{{ABX_INIT(struct abx_provision), .mem_bytes = 1}, "memory"},
 		{{ABX_INIT(struct abx_provision), .disk_bytes = 1}, "disk"},
 		{{ABX_INIT(struct abx_provision), .max_pids = 1}, "process"},
-		{{ABX_INIT(struct abx_provision), .mounts = mounts, .n_mounts = 1}, "mounts"},
 		{{ABX_INIT(struct abx_provision), .ports = &port, .n_ports = 1}, "ports"},
 		{{ABX_INIT(struct abx_provision), .egress_allow = six}, "IPv6"},
 		{{ABX_INIT(struct abx_provision), .egress_deny = name}, "names"},
