@@ -8,6 +8,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "abxsdk/spawn.h"
 #include "tests/unit/local-host.h"
 
 #define MAX_MOUNTS 4
@@ -181,16 +182,15 @@ static int32_t put_tar(const char *id, const char *path)
 {
 	const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox), .id = id};
 	struct abx_transfer t = {ABX_INIT(struct abx_transfer), .size_bytes = -1, .path = path};
-	char command[256];
+	const char *const argv[] = {"tar",    "-cf", host_path("t.tar"), "-C", host_dir,
+				    "tarred", NULL};
+	struct abx_spawn sp = {.argv = argv, .fd_in = -1, .fd_out = -1, .fd_err = -1};
+	int status = -1;
 	int32_t r;
-	FILE *f;
 
 	host_write("tarred", "x");
-	(void)snprintf(command, sizeof(command), "exec tar -cf %s -C %s tarred", host_path("t.tar"),
-		       host_dir);
-	f = popen(command, "re");
-	ck_assert_ptr_ne(f, NULL);
-	ck_assert_int_eq(pclose(f), 0);
+	ck_assert_int_eq(abx_spawn_collect(&sp, NULL, NULL, NULL, &status), 0);
+	ck_assert_int_eq(status, 0);
 	t.fd = open(host_path("t.tar"), O_RDONLY | O_CLOEXEC);
 	r = lh_backend->put_tar(lh_session, lh_call, &sb, &t);
 	(void)close(t.fd);
