@@ -41,23 +41,23 @@ static int is_of_box(const char *pid, const char *marker)
 	return 0;
 }
 
-static int kill_marked(const char *marker)
+static int signal_marked(const char *marker, int signo)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *e;
-	int killed = 0;
+	int reached = 0;
 
 	while (proc && (e = readdir(proc))) {
 		pid_t pid = 0;
 
 		for (const char *c = e->d_name; *c >= '0' && *c <= '9'; c++)
 			pid = pid * 10 + (*c - '0');
-		if (pid > 1 && is_of_box(e->d_name, marker) && kill(pid, SIGKILL) == 0)
-			killed++;
+		if (pid > 1 && is_of_box(e->d_name, marker) && kill(pid, signo) == 0)
+			reached++;
 	}
 	if (proc)
 		(void)closedir(proc);
-	return killed;
+	return reached;
 }
 
 char *mock_marker(const struct abx_session *s, const char *id)
@@ -74,11 +74,18 @@ void mock_kill_all(const struct abx_session *s, const char *id)
 	abx_autofree char *marker = mock_marker(s, id);
 
 	/* A process that forks while it is looked for has children that carry the mark. */
-	for (int round = 0; round < 100 && kill_marked(marker); round++) {
+	for (int round = 0; round < 100 && signal_marked(marker, SIGKILL); round++) {
 		const struct timespec pause = {0, 2000000};
 
 		(void)nanosleep(&pause, NULL);
 	}
+}
+
+int mock_signal_all(const struct abx_session *s, const char *id, int signo)
+{
+	abx_autofree char *marker = mock_marker(s, id);
+
+	return signal_marked(marker, signo);
 }
 
 #ifndef MOCK_BARE
@@ -390,7 +397,8 @@ int32_t mock_exec(struct abx_session *s, struct abx_call *call, const struct abx
 	if (r != ABX_OK)
 		return r;
 	if (b.state != ABX_STATE_RUNNING)
-		r = mock_fail(call, ABX_ESTATE, "the sandbox is stopped");
+		r = mock_fail(call, ABX_ESTATE, "the sandbox is %s",
+			      b.state == ABX_STATE_PAUSED ? "paused" : "stopped");
 	if (r == ABX_OK)
 		r = run(s, call, b.id, req, ret);
 	mock_box_release(&b);

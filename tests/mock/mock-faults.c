@@ -213,7 +213,9 @@ static int32_t run_rules(struct abx_session *s, struct abx_call *call, const cha
 		int32_t code;
 
 		at = parse_rule(at, &r);
-		if (strcmp(r.op, op) != 0)
+		/* Those are asked for by mock_fault_is(), where they matter. */
+		if (strcmp(r.op, op) != 0 || strcmp(r.what, "garbage") == 0 ||
+		    strcmp(r.what, "resource") == 0)
 			continue;
 		if ((strcmp(r.what, "lose") == 0 || r.after) != after || !use(s, &r))
 			continue;

@@ -102,10 +102,9 @@ int32_t mock_download(struct abx_session *s, struct abx_call *call, const struct
 	return r == ABX_OK ? mock_fault_after(s, call, "download") : r;
 }
 
-/* `tar` of this machine, ended when the call is cancelled; marked as the box's, so that
- * destroying it ends one whose client died. */
-static int32_t run_tar(struct abx_session *s, struct abx_call *call, const char *id,
-		       const char *const *argv, int fd_in, int fd_out)
+/* Marked as the box's, so that destroying it ends one whose client died. */
+int32_t mock_run(struct abx_session *s, struct abx_call *call, const char *id,
+		 const char *const *argv, int fd_in, int fd_out)
 {
 	abx_autofree char *marker = mock_marker(s, id);
 	const char *const envp[] = {"PATH=/usr/bin:/bin", "LC_ALL=C", marker, NULL};
@@ -120,7 +119,7 @@ static int32_t run_tar(struct abx_session *s, struct abx_call *call, const char 
 
 	r = abx_spawn_start(&spawn, &pid);
 	if (r < 0)
-		return mock_fail_errno(call, r, "start tar");
+		return mock_fail_errno(call, r, "start a program");
 	for (;;) {
 		struct pollfd p = {mock_host->cancel_fd(call), POLLIN, 0};
 
@@ -133,7 +132,7 @@ static int32_t run_tar(struct abx_session *s, struct abx_call *call, const char 
 		}
 	}
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return mock_fail(call, ABX_EIO, "tar failed");
+		return mock_fail(call, ABX_EIO, "%s failed", argv[0]);
 	return ABX_OK;
 }
 
@@ -151,7 +150,7 @@ int32_t mock_put_tar(struct abx_session *s, struct abx_call *call, const struct 
 	{
 		const char *const argv[] = {"tar", "-x", "-p", "-o", "-C", path, "-f", "-", NULL};
 
-		r = run_tar(s, call, sb->id, argv, req->fd, -1);
+		r = mock_run(s, call, sb->id, argv, req->fd, -1);
 	}
 	return r == ABX_OK ? mock_fault_after(s, call, "put_tar") : r;
 }
@@ -177,7 +176,7 @@ int32_t mock_get_tar(struct abx_session *s, struct abx_call *call, const struct 
 	{
 		const char *const argv[] = {"tar", "-c", "-C", dir, "-f", "-", "--", member, NULL};
 
-		r = run_tar(s, call, sb->id, argv, -1, req->fd);
+		r = mock_run(s, call, sb->id, argv, -1, req->fd);
 	}
 	return r == ABX_OK ? mock_fault_after(s, call, "get_tar") : r;
 }

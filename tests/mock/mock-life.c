@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "abxsdk/fs.h"
+#include "abxsdk/json.h"
 #include "mock.h"
 
 static int32_t make_dirs(struct abx_session *s, struct abx_call *call, const char *id)
@@ -45,18 +46,64 @@ static int32_t make_resource(struct abx_session *s, struct abx_call *call, const
 	return mock_host->emit_resource(call, &res, ABX_PHASE_EXISTS);
 }
 
-static int32_t fill(struct mock_box *b, struct abx_call *call, const struct abx_provision *req)
+void mock_now(char text[32])
 {
 	time_t now = time(NULL);
-	uint64_t nonce;
 	struct tm tm;
 
-	memset(b, 0, sizeof(*b));
+	text[0] = '\0';
 	if (gmtime_r(&now, &tm))
-		(void)strftime(b->created_at, sizeof(b->created_at), "%Y-%m-%dT%H:%M:%SZ", &tm);
+		(void)strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+int32_t mock_new_id(struct abx_call *call, const char *prefix, char *id, size_t size)
+{
+	uint64_t nonce;
+
 	if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
 		return mock_fail(call, ABX_EIO, "no random numbers");
-	(void)snprintf(b->id, sizeof(b->id), "mock-%016llx", (unsigned long long)nonce);
+	(void)snprintf(id, size, "%s%016llx", prefix, (unsigned long long)nonce);
+	return ABX_OK;
+}
+
+/* What it was asked for, for whoever wants to know. */
+static cJSON *describe(const struct abx_provision *req)
+{
+	cJSON *doc = cJSON_CreateObject(), *list;
+
+	(void)abx_json_add_str(doc, "image", req->image);
+	(void)abx_json_add_str(doc, "snapshot", req->snapshot);
+	(void)abx_json_add_str(doc, "size", req->size);
+	(void)abx_json_add_str(doc, "location", req->location);
+	(void)abx_json_add_i64(doc, "cpu_milli", req->cpu_milli);
+	(void)abx_json_add_i64(doc, "max_pids", req->max_pids);
+	(void)abx_json_add_i64(doc, "mem_bytes", (int64_t)req->mem_bytes);
+	(void)abx_json_add_i64(doc, "disk_bytes", (int64_t)req->disk_bytes);
+	(void)abx_json_add_i64(doc, "timeout_ms", req->timeout_ms);
+	(void)abx_json_add_i64(doc, "flags", req->flags);
+	list = cJSON_AddArrayToObject(doc, "ports");
+	for (uint32_t i = 0; i < req->n_ports; i++)
+		(void)cJSON_AddItemToArray(list, cJSON_CreateNumber(req->ports[i]));
+	list = cJSON_AddObjectToObject(doc, "mounts");
+	for (uint32_t i = 0; i < req->n_mounts; i++)
+		(void)abx_json_add_str(list, req->mounts[i]->target, req->mounts[i]->source);
+	list = cJSON_AddObjectToObject(doc, "volumes");
+	for (uint32_t i = 0; i < req->n_volumes; i++)
+		(void)abx_json_add_str(list, req->volumes[i].key, req->volumes[i].value);
+	return doc;
+}
+
+static int32_t fill(struct mock_box *b, struct abx_call *call, const struct abx_provision *req)
+{
+	int32_t r;
+
+	memset(b, 0, sizeof(*b));
+	mock_now(b->created_at);
+	r = mock_new_id(call, "mock-", b->id, sizeof(b->id));
+	if (r != ABX_OK)
+		return r;
+	mock_egress_text(req->egress_allow, req->egress_deny, b->egress, sizeof(b->egress));
+	b->request = describe(req);
 	(void)snprintf(b->name, sizeof(b->name), "%s", req->name ? req->name : "");
 	(void)snprintf(b->attempt, sizeof(b->attempt), "%s",
 		       req->idempotency_key ? req->idempotency_key : b->id);
@@ -70,12 +117,27 @@ static int32_t fill(struct mock_box *b, struct abx_call *call, const struct abx_
 	return ABX_OK;
 }
 
+#ifdef MOCK_BARE
+static int32_t refuse(struct abx_call *call, const struct abx_provision *req)
+{
+	if (req->snapshot || req->egress_allow || req->egress_deny || req->n_mounts ||
+	    req->n_volumes || req->n_ports || req->cpu_milli || req->max_pids || req->mem_bytes ||
+	    req->disk_bytes || req->size || req->location || req->flags)
+		return mock_fail(call, ABX_ENOTSUP, "boxes are all alike here");
+	return ABX_OK;
+}
+#endif
+
 int32_t mock_provision(struct abx_session *s, struct abx_call *call,
 		       const struct abx_provision *req)
 {
 	struct mock_box b = {.doc = NULL};
 	int32_t r = mock_fault_before(s, call, "provision");
 
+#ifdef MOCK_BARE
+	if (r == ABX_OK)
+		r = refuse(call, req);
+#endif
 	if (r == ABX_OK)
 		r = fill(&b, call, req);
 	mock_host->trace(call, "POST", "/sandboxes", 201, 100);
@@ -83,8 +145,12 @@ int32_t mock_provision(struct abx_session *s, struct abx_call *call,
 		r = make_resource(s, call, &b, req);
 	if (r == ABX_OK)
 		r = mock_box_save(s, call, &b);
+	if (r == ABX_OK && req->snapshot)
+		r = mock_snapshot_use(s, call, req->snapshot, b.id);
 	if (r == ABX_OK)
 		r = make_dirs(s, call, b.id);
+	if (r == ABX_OK)
+		r = mock_volumes_use(s, call, b.id, req);
 	if (r == ABX_OK)
 		r = mock_fault_after(s, call, "provision");
 	if (r == ABX_OK)
@@ -108,20 +174,6 @@ int32_t mock_get(struct abx_session *s, struct abx_call *call, const struct abx_
 	return r;
 }
 
-static int matches(const struct mock_box *b, const struct abx_list_req *req)
-{
-	for (uint32_t i = 0; i < req->n_labels; i++) {
-		uint32_t k = 0;
-
-		while (k < b->n_labels && (strcmp(b->labels[k].key, req->labels[i].key) != 0 ||
-					   strcmp(b->labels[k].value, req->labels[i].value) != 0))
-			k++;
-		if (k == b->n_labels)
-			return 0;
-	}
-	return 1;
-}
-
 int32_t mock_list(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req)
 {
 	abx_autofree char *path = mock_path(s, "sandboxes");
@@ -143,7 +195,7 @@ int32_t mock_list(struct abx_session *s, struct abx_call *call, const struct abx
 		/* One that is being removed is not there. */
 		if (mock_box_load(s, call, e->d_name, &b) != ABX_OK)
 			continue;
-		if (matches(&b, req))
+		if (mock_labels_match(b.labels, b.n_labels, req))
 			r = mock_box_emit(s, call, &b);
 		mock_box_release(&b);
 	}
@@ -153,7 +205,7 @@ int32_t mock_list(struct abx_session *s, struct abx_call *call, const struct abx
 }
 
 static int32_t set_state(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
-			 uint32_t state)
+			 uint32_t state, int64_t start_flags)
 {
 	struct mock_box b;
 	int32_t r = mock_box_load(s, call, sb->id, &b);
@@ -162,7 +214,14 @@ static int32_t set_state(struct abx_session *s, struct abx_call *call, const str
 		return r;
 	if (state != ABX_STATE_RUNNING)
 		mock_kill_all(s, b.id);
+	if (b.state == ABX_STATE_PAUSED && state == ABX_STATE_RUNNING) {
+		mock_box_release(&b);
+		return mock_fail(call, ABX_ESTATE, "the sandbox is paused");
+	}
 	b.state = state;
+	if (start_flags >= 0)
+		b.start_flags = start_flags;
+	mock_note(s, b.id, state == ABX_STATE_RUNNING ? "started" : "stopped");
 	r = mock_box_save(s, call, &b);
 	if (r == ABX_OK)
 		r = mock_box_emit(s, call, &b);
@@ -171,12 +230,12 @@ static int32_t set_state(struct abx_session *s, struct abx_call *call, const str
 }
 
 int32_t mock_start(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
-		   const struct abx_start_req *req ABX_UNUSED)
+		   const struct abx_start_req *req)
 {
 	int32_t r = mock_fault_before(s, call, "start");
 
 	if (r == ABX_OK)
-		r = set_state(s, call, sb, ABX_STATE_RUNNING);
+		r = set_state(s, call, sb, ABX_STATE_RUNNING, req->flags);
 	return r == ABX_OK ? mock_fault_after(s, call, "start") : r;
 }
 
@@ -186,7 +245,7 @@ int32_t mock_stop(struct abx_session *s, struct abx_call *call, const struct abx
 	int32_t r = mock_fault_before(s, call, "stop");
 
 	if (r == ABX_OK)
-		r = set_state(s, call, sb, ABX_STATE_STOPPED);
+		r = set_state(s, call, sb, ABX_STATE_STOPPED, -1);
 	return r == ABX_OK ? mock_fault_after(s, call, "stop") : r;
 }
 
@@ -220,6 +279,9 @@ int32_t mock_destroy(struct abx_session *s, struct abx_call *call, const struct 
 	mock_host->trace(call, "DELETE", "/sandboxes/:id", 204, 50);
 	mock_kill_all(s, b.id);
 	r = remove_disk(s, call, b.attempt);
+	path = mock_path(s, "sandboxes/%s.log", b.id);
+	(void)unlink(path);
+	free(path);
 	path = mock_path(s, "sandboxes/%s.json", b.id);
 	root = mock_path(s, "sandboxes/%s", b.id);
 	mock_box_release(&b);

@@ -22,6 +22,8 @@ char *mock_path(const struct abx_session *s, const char *fmt, ...)
 void mock_box_release(struct mock_box *b)
 {
 	free(b->labels);
+	if (!b->doc)
+		cJSON_Delete(b->request);
 	cJSON_Delete(b->doc);
 	memset(b, 0, sizeof(*b));
 }
@@ -41,7 +43,8 @@ static int add_label(void *ctx, const char *key, const char *value)
 static int parse(struct mock_box *b, const char *id, const struct abx_buf *text)
 {
 	const cJSON *labels = NULL;
-	const char *name = NULL, *attempt = NULL, *created = NULL;
+	const char *name = NULL, *attempt = NULL, *created = NULL, *egress = NULL;
+	const cJSON *request = NULL;
 	int64_t state = 0;
 	cJSON *doc = NULL;
 	int r = abx_json_parse(text->data, text->len, text->max, &doc);
@@ -57,6 +60,14 @@ static int parse(struct mock_box *b, const char *id, const struct abx_buf *text)
 	if (r == 0)
 		r = abx_json_i64(doc, "state", &state);
 	if (r == 0)
+		r = abx_json_i64(doc, "expires_at_ms", &b->expires_at_ms);
+	if (r == 0)
+		r = abx_json_i64(doc, "start_flags", &b->start_flags);
+	if (r == 0)
+		r = abx_json_str(doc, "egress", sizeof(b->egress) - 1, &egress);
+	if (r == 0)
+		r = abx_json_obj(doc, "request", &request);
+	if (r == 0)
 		r = abx_json_obj(doc, "labels", &labels);
 	if (r == 0)
 		r = abx_json_each_str(labels, add_label, b);
@@ -68,7 +79,9 @@ static int parse(struct mock_box *b, const char *id, const struct abx_buf *text)
 	(void)snprintf(b->name, sizeof(b->name), "%s", name ? name : "");
 	(void)snprintf(b->attempt, sizeof(b->attempt), "%s", attempt ? attempt : "");
 	(void)snprintf(b->created_at, sizeof(b->created_at), "%s", created ? created : "");
+	(void)snprintf(b->egress, sizeof(b->egress), "%s", egress ? egress : "");
 	b->state = (uint32_t)state;
+	b->request = cJSON_GetObjectItemCaseSensitive(doc, "request");
 	return 0;
 }
 
@@ -117,6 +130,11 @@ int32_t mock_box_save(struct abx_session *s, struct abx_call *call, const struct
 	(void)abx_json_add_str(doc, "attempt", b->attempt);
 	(void)abx_json_add_str(doc, "created_at", b->created_at);
 	(void)abx_json_add_i64(doc, "state", b->state);
+	(void)abx_json_add_i64(doc, "expires_at_ms", b->expires_at_ms);
+	(void)abx_json_add_i64(doc, "start_flags", b->start_flags);
+	(void)abx_json_add_str(doc, "egress", b->egress);
+	if (b->request)
+		(void)cJSON_AddItemReferenceToObject(doc, "request", b->request);
 	for (uint32_t i = 0; i < b->n_labels; i++)
 		(void)abx_json_add_str(labels, b->labels[i].key, b->labels[i].value);
 	r = abx_json_print(doc, &text);
@@ -138,6 +156,7 @@ int32_t mock_box_emit(struct abx_session *s, struct abx_call *call, const struct
 		.provider_data = "{\"mock\":true}",
 		.account = "mock-account",
 		.created_at = b->created_at,
+		.expires_at_ms = b->expires_at_ms,
 		.labels = b->labels,
 		.n_labels = b->n_labels,
 	};

@@ -103,6 +103,19 @@ static int32_t doctor(struct abx_session *s, struct abx_call *call)
 
 	return r == ABX_OK ? mock_host->emit_row(call, cells, ABX_N_ELEMENTS(cells)) : r;
 }
+
+static int32_t set_inbound(struct abx_session *s, struct abx_call *call,
+			   const struct abx_sandbox *sb ABX_UNUSED,
+			   const struct abx_policy *req ABX_UNUSED)
+{
+	return mock_fault_before(s, call, "set_inbound");
+}
+
+static int32_t repair(struct abx_session *s, struct abx_call *call,
+		      const struct abx_sandbox *sb ABX_UNUSED)
+{
+	return mock_fault_before(s, call, "repair");
+}
 #endif
 
 static const struct abx_option opt_faults = {ABX_INIT(struct abx_option), .type = ABX_OPT_STRING,
@@ -136,6 +149,32 @@ static const struct abx_cloud_backend backend = {
 #ifndef MOCK_BARE
 	.verify = verify,
 	.doctor = doctor,
+	.choices = mock_choices,
+	.command = mock_command,
+	.prepare = mock_prepare,
+	.image_list = mock_image_list,
+	.image_delete = mock_image_delete,
+	.pause = mock_pause,
+	.resume = mock_resume,
+	.renew = mock_renew,
+	.watch = mock_watch,
+	.stats = mock_stats,
+	.logs = mock_logs,
+	.rates = mock_rates,
+	.usage = mock_usage,
+	.exec_signal = mock_exec_signal,
+	.list_files = mock_list_files,
+	.url = mock_url,
+	.set_egress = mock_set_egress,
+	.set_inbound = set_inbound,
+	.repair = repair,
+	.snapshot_create = mock_snapshot_create,
+	.snapshot_list = mock_snapshot_list,
+	.snapshot_exists = mock_snapshot_exists,
+	.snapshot_delete = mock_snapshot_delete,
+	.volume_ensure = mock_volume_ensure,
+	.volume_list = mock_volume_list,
+	.volume_delete = mock_volume_delete,
 	.resource_list = mock_resource_list,
 	.resource_delete = mock_resource_delete,
 	.put_tar = mock_put_tar,

