@@ -158,6 +158,8 @@ static int supervise(void *arg)
 		(void)waitpid(c->sup.pid, NULL, 0);
 		report_not_started(c);
 	}
+	/* From here on whoever pauses the box sees the command. */
+	(void)close(LB_FD_GATE);
 	/* The command's alone from here on: its end of file must not wait for us. */
 	if (c->pty) {
 		(void)close(c->pty->slave);

@@ -38,6 +38,10 @@ int main(int argc, char **argv)
 		box_serve(&rq, box_download);
 	case LB_OP_LIST:
 		box_serve(&rq, box_list);
+	case LB_OP_GATHER:
+	case LB_OP_SUSPEND:
+	case LB_OP_WAKE:
+		box_hold(&rq);
 	default:
 		box_fail(ABX_EPROTO, "install plugin and helpers of one version",
 			 "helper: unknown request %u", rq.h.op);

@@ -203,10 +203,23 @@ int box_in_userns(const struct box_req *rq, int (*fn)(const struct box_req *))
 	return status;
 }
 
+void box_join_cgroups(const struct box_req *rq)
+{
+	for (uint32_t i = 0; i < rq->h.n_cgroups && i < LB_CGROUPS_MAX; i++) {
+		int fd = LB_FD_CGROUP + (int)i;
+
+		if (write(fd, "0", 1) != 1)
+			box_fail_errno(errno, "cgroup of the box");
+		(void)close(fd);
+	}
+}
+
 void box_enter(const struct box_req *rq)
 {
 	bool single = rq->h.flags & LB_F_SINGLE_ID;
 
+	if (rq->h.op != LB_OP_GATHER)
+		box_join_cgroups(rq);
 	box_new_session_keyring();
 	if (setns(LB_FD_BOX, (int)box_namespaces(rq)) < 0) {
 		if (errno == ESRCH)

@@ -52,6 +52,7 @@ void box_start(const struct box_req *rq)
 	int sync[2];
 	pid_t pid;
 
+	box_join_cgroups(rq);
 	box_new_session_keyring();
 	/* A descriptor stays in the mount namespace in which it was opened, and nothing can be
 	 * mounted from there; the current directory is the one thing that comes along. */

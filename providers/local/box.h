@@ -77,6 +77,8 @@ void box_await_maps(int fd);
 void box_write_maps(const struct box_req *rq, pid_t pid);
 /* Run fn as root of a new user and mount namespace. */
 int box_in_userns(const struct box_req *rq, int (*fn)(const struct box_req *));
+/* Join the box's control groups; before anything is made or run for it. */
+void box_join_cgroups(const struct box_req *rq);
 /* Join the box behind LB_FD_BOX as its root, with a container's capabilities. */
 void box_enter(const struct box_req *rq);
 /* For file operations: run fn in the box as rq->user, and end with the client. */
@@ -93,6 +95,9 @@ struct box_plan {
 	size_t n_layers;
 };
 void box_plan_parse(const struct box_req *rq, struct box_plan *ret);
+
+/* box-pause.c */
+_Noreturn void box_hold(const struct box_req *rq);
 
 /* box-layer.c: overlays of layers.  A layer is a directory with one directory for each top
  * that was written to: "root" for /, "usr" for /usr, ... */

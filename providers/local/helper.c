@@ -14,6 +14,7 @@
 #include "abxsdk/fs.h"
 #include "abxsdk/json.h"
 #include "abxsdk/spawn.h"
+#include "providers/local/pause.h"
 
 #define REQUEST_MAX_BYTES ((size_t)16 << 20)
 #define LEFT_MAX 256
@@ -124,6 +125,9 @@ int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
 	a->req.gid_base = s->gid_base;
 	if (s->map == LB_MAP_SINGLE)
 		a->req.flags |= LB_F_SINGLE_ID;
+	for (a->req.n_cgroups = 0;
+	     a->req.n_cgroups < LB_CGROUPS_MAX && a->fd_cgroup[a->req.n_cgroups] >= 0;)
+		a->req.n_cgroups++;
 	r = make_request(a, &request);
 	if (r == 0 && (pipe2(status, O_CLOEXEC) < 0 ||
 		       socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, life) < 0))
@@ -135,6 +139,9 @@ int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
 		pass(&sp, a->fd_box, LB_FD_BOX);
 		pass(&sp, a->fd_live, LB_FD_LIVE);
 		pass(&sp, a->fd_control, LB_FD_CONTROL);
+		pass(&sp, a->fd_gate, LB_FD_GATE);
+		for (uint32_t i = 0; i < a->req.n_cgroups; i++)
+			pass(&sp, a->fd_cgroup[i], LB_FD_CGROUP + (int)i);
 		r = abx_spawn_start(&sp, &h.pid);
 	}
 	abx_cleanup_close(&request);
@@ -269,5 +276,7 @@ int32_t local_box_enter(struct abx_session *s, struct abx_call *call, const char
 		a->req.flags |= LB_F_IMAGE;
 	if (local_net_is_host(b))
 		a->req.flags |= LB_F_HOST_NET;
-	return ABX_OK;
+	r = local_pause_pass(s, call, b, run, &b->gate_fd);
+	a->fd_gate = b->gate_fd;
+	return r;
 }

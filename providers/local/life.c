@@ -12,6 +12,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "providers/local/cgroup.h"
+#include "providers/local/pause.h"
+
 /* The kernel ends all processes of a killed box; longer than this it is stuck in one. */
 #define KILL_WAIT_MS 10000
 #define LIVE_WAIT_MS 5000
@@ -72,6 +75,13 @@ static int32_t wait_ended(struct abx_call *call, int pidfd, int64_t max_ms, bool
 	}
 }
 
+/* What remains outside of a box that has ended. */
+static void clean_up(struct abx_call *call, const struct local_box *b)
+{
+	local_pause_forget(b);
+	local_cgroup_remove(call, b);
+}
+
 /* The box's lock is held. */
 static int32_t stop_locked(struct abx_call *call, const struct local_box *b, struct local_run *run,
 			   int64_t grace_ms)
@@ -79,17 +89,24 @@ static int32_t stop_locked(struct abx_call *call, const struct local_box *b, str
 	bool ended = false;
 	int32_t r = ABX_OK;
 
-	if (run->pidfd < 0)
+	if (run->pidfd < 0) {
+		clean_up(call, b);
 		return local_net_ended(call, b);
-	if (grace_ms > 0 && send_signal(run->pidfd, SIGTERM) == 0)
+	}
+	if (grace_ms > 0 && send_signal(run->pidfd, SIGTERM) == 0) {
+		local_pause_release(b);
 		r = wait_ended(call, run->pidfd, grace_ms, &ended);
+	}
 	if (r == ABX_OK && !ended) {
 		(void)send_signal(run->pidfd, SIGKILL);
+		local_pause_release(b);
 		r = wait_ended(call, run->pidfd, KILL_WAIT_MS, &ended);
 	}
 	if (r == ABX_OK && !ended)
 		return local_fail(call, ABX_EIO, "look for a process in state D",
 				  "box %s: its processes do not end", b->id);
+	if (r == ABX_OK)
+		clean_up(call, b);
 	return r == ABX_OK ? local_net_ended(call, b) : r;
 }
 
@@ -222,6 +239,8 @@ int32_t local_start_locked(struct abx_session *s, struct abx_call *call, const s
 	int32_t r;
 
 	(void)local_run_open(s, b, run);
+	if (local_box_state(b, run) == ABX_STATE_PAUSED)
+		return local_fail(call, ABX_ESTATE, "resume it", "box %s: it is paused", b->id);
 	if (run->pidfd >= 0 && run->ready)
 		return ABX_OK;
 	if (s->map == LB_MAP_NONE)
@@ -337,7 +356,7 @@ int32_t local_get(struct abx_session *s, struct abx_call *call, const struct abx
 
 	if (r == ABX_OK) {
 		(void)local_run_open(s, &b, &run);
-		r = local_box_emit(s, call, &b, &run, local_run_state(&run));
+		r = local_box_emit(s, call, &b, &run, local_box_state(&b, &run));
 	}
 	local_run_release(&run);
 	local_box_release(&b);
@@ -359,7 +378,7 @@ static int32_t list_one(struct abx_session *s, struct abx_call *call, const char
 			r = local_box_emit(s, call, &b, NULL, ABX_STATE_FAILED);
 	} else if (e == 0 && local_labels_match(b.labels, req)) {
 		(void)local_run_open(s, &b, &run);
-		r = local_box_emit(s, call, &b, &run, local_run_state(&run));
+		r = local_box_emit(s, call, &b, &run, local_box_state(&b, &run));
 	} else if (e < 0 && e != -ENOENT) {
 		r = local_fail_errno(call, -e, "box %s", id);
 	}

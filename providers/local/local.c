@@ -136,7 +136,7 @@ static const struct abx_cloud_backend backend = {
 	.summary = "Boxes as namespaces on this machine",
 	.caps = ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY |
 		ABX_CAP_EXEC_SIGNAL | ABX_CAP_EXEC_TREE_KILL | ABX_CAP_EXEC_PTY | ABX_CAP_PUT_GZIP |
-		ABX_CAP_PUT_ZSTD | ABX_CAP_LOCAL,
+		ABX_CAP_PUT_ZSTD | ABX_CAP_LOCAL | ABX_CAP_MEMORY_PAUSE,
 	.thread_model = ABX_THREADS_PARALLEL,
 	.options = options,
 	.init = local_init,
@@ -149,6 +149,8 @@ static const struct abx_cloud_backend backend = {
 	.list = local_list,
 	.start = local_start,
 	.stop = local_stop,
+	.pause = local_pause,
+	.resume = local_resume,
 	.destroy = local_destroy,
 	.exec = local_exec,
 	.exec_signal = local_exec_signal,

@@ -8,6 +8,8 @@
  *	boxes/<id>/box.json   what was asked for; never changes (0600: holds env values)
  *	boxes/<id>/run.json   the first process of a running box, on record before it lives
  *	boxes/<id>/live       locked by that process for as long as it lives
+ *	boxes/<id>/paused     its processes are held (pause.h), with gate, which is a lock
+ *	boxes/<id>/cgroups    directories of control groups that are the box's (cgroup.h)
  *	boxes/<id>/layers/    upper/TOP, what the box writes, over the layers of its chain;
  *	                      belongs to ids of the box
  *	boxes/<id>/chain.json that chain, once it is no longer what box.json says
@@ -58,9 +60,10 @@ struct abx_session {
 /* A box as it is on disk. */
 struct local_box {
 	int dir_fd;
+	int gate_fd; /* held while somebody enters (pause.h); -1 */
 	cJSON *doc;
 	const char *id, *name, *image, *created_at, *hostname;
-	const char *layers; /* what it was made over; see local_chain_read() */
+	const char *layers;	   /* what it was made over; see local_chain_read() */
 	const char *egress, *deny; /* as net.c writes them; NULL: none */
 	const cJSON *labels, *env;
 };
@@ -101,9 +104,9 @@ int local_read_json(int dir_fd, const char *name, cJSON **ret);
 /* -ENOENT: there is no such box.  -EPROTO: its record is damaged. */
 int local_box_open(const struct abx_session *s, const char *id, struct local_box *ret);
 void local_box_release(struct local_box *b);
-#define LOCAL_BOX_INIT       \
-	{                    \
-		.dir_fd = -1 \
+#define LOCAL_BOX_INIT                      \
+	{                                   \
+		.dir_fd = -1, .gate_fd = -1 \
 	}
 int local_run_open(const struct abx_session *s, const struct local_box *b, struct local_run *ret);
 int local_run_write(const struct abx_session *s, int dir_fd, pid_t pid, int64_t expires_at_ms);
@@ -194,10 +197,12 @@ struct local_helper_args {
 	const struct abx_kv *env;
 	uint32_t n_env;
 	int fd_in, fd_out, fd_err;
-	int fd_box, fd_live, fd_control; /* -1: none */
+	int fd_box, fd_live, fd_control, fd_gate; /* -1: none */
+	int fd_cgroup[LB_CGROUPS_MAX];
 };
-#define LOCAL_HELPER_ARGS_INIT \
-	.fd_in = -1, .fd_out = -1, .fd_err = -1, .fd_box = -1, .fd_live = -1, .fd_control = -1
+#define LOCAL_HELPER_ARGS_INIT                                                                  \
+	.fd_in = -1, .fd_out = -1, .fd_err = -1, .fd_box = -1, .fd_live = -1, .fd_control = -1, \
+	.fd_gate = -1, .fd_cgroup = {-1, -1, -1, -1}
 int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
 			   struct local_helper_args *a, struct local_helper *ret);
 /* The next message; ABX_EIO, already failed, when there is none any more.  A LB_MSG_FAIL
@@ -261,6 +266,10 @@ int32_t local_start(struct abx_session *, struct abx_call *, const struct abx_sa
 		    const struct abx_start_req *);
 int32_t local_stop(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
 		   const struct abx_stop_req *);
+int32_t local_pause(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+		    const struct abx_stop_req *);
+int32_t local_resume(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+		     const struct abx_start_req *);
 int32_t local_destroy(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
 		      const struct abx_stop_req *);
 int32_t local_exec(struct abx_session *, struct abx_call *, const struct abx_sandbox *,

@@ -21,7 +21,10 @@
 #define LB_FD_BOX 6	 /* enter: pidfd of the box; remove: a directory; else: the store */
 #define LB_FD_LIVE 7	 /* start, network: locked for as long as it runs */
 #define LB_FD_CONTROL 8	 /* network: a listening socket, where commands ask for ports */
-#define LB_FD_LAST LB_FD_CONTROL
+#define LB_FD_GATE 9	 /* enter: locked until whoever enters is in sight of others there */
+#define LB_FD_CGROUP 10	 /* and the next ones: cgroup.procs files, lb_req.n_cgroups of them */
+#define LB_CGROUPS_MAX 4
+#define LB_FD_LAST (LB_FD_CGROUP + LB_CGROUPS_MAX - 1)
 
 enum lb_op {
 	LB_OP_START = 1,
@@ -37,6 +40,9 @@ enum lb_op {
 	LB_OP_PACK,	 /* a directory of the host as a tar stream, for LB_OP_UNPACK */
 	LB_OP_NET, /* the network of a box; argv is a net_policy, name the pid of its first process
 		    */
+	LB_OP_GATHER,  /* all processes of the box but the first into LB_FD_CGROUP */
+	LB_OP_SUSPEND, /* or SIGSTOP for them, until all have stopped */
+	LB_OP_WAKE,    /* and SIGCONT */
 };
 
 /* How ids of the box become ids of this machine. */
@@ -65,6 +71,7 @@ struct lb_req {
 	uint32_t magic, op, flags, n_argv;
 	uint32_t n_env, map, uid_base, gid_base;
 	uint32_t rows, cols, file_mode, strings_len;
+	uint32_t n_cgroups, reserved0;
 	int64_t timeout_ms, grace_ms, expires_at_ms, size_bytes;
 };
 

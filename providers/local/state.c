@@ -197,6 +197,7 @@ int local_box_open(const struct abx_session *s, const char *id, struct local_box
 void local_box_release(struct local_box *b)
 {
 	cJSON_Delete(b->doc);
+	abx_cleanup_close(&b->gate_fd);
 	abx_cleanup_close(&b->dir_fd);
 	*b = (struct local_box)LOCAL_BOX_INIT;
 }

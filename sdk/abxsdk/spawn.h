@@ -16,7 +16,7 @@
 
 #include "abxsdk/buf.h"
 
-#define ABX_SPAWN_MAX_FDS 8
+#define ABX_SPAWN_MAX_FDS 12
 
 struct abx_spawn {
 	const char *const *argv;   /* argv[0] is looked up in PATH unless it has a slash */
