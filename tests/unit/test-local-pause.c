@@ -191,7 +191,7 @@ START_TEST(a_pause_may_die_at_any_moment)
 {
 	ck_assert_int_eq(lh_provision("a1"), ABX_OK);
 	start_ticking();
-	for (unsigned int us = 0; us < 8000; us += 250) {
+	for (unsigned int us = 0; us < 8000; us += 500) {
 		const struct timespec wait = {.tv_nsec = us * 1000L};
 		pid_t pid = fork();
 		int32_t state;
@@ -207,9 +207,9 @@ START_TEST(a_pause_may_die_at_any_moment)
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 		state = lh_state("a1");
 		ck_assert(state == ABX_STATE_RUNNING || state == ABX_STATE_PAUSED);
-		if (us % 500 == 0)
+		if (us % 1000 == 0)
 			ck_assert_int_eq(pause_box(), ABX_OK);
-		if (us % 500 == 0 || state == ABX_STATE_PAUSED)
+		if (us % 1000 == 0 || state == ABX_STATE_PAUSED)
 			ck_assert_int_eq(resume_box(), ABX_OK);
 		lh_expect("a1", NULL,
 			  "n=$(cat n); until [ \"$(cat n)\" != \"$n\" ]; do sleep 0.01; done", "");
@@ -222,7 +222,7 @@ static Suite *suite(void)
 	Suite *s = suite_create("local pause");
 	TCase *tc = tcase_create("pause");
 
-	tcase_set_timeout(tc, 60);
+	tcase_set_timeout(tc, 240);
 	tcase_add_checked_fixture(tc, lh_setup, lh_teardown);
 	tcase_add_test(tc, a_paused_box_stands_still);
 	tcase_add_test(tc, signals_do_where_cgroups_are_out_of_reach);
