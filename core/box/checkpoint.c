@@ -14,7 +14,7 @@
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
-/* Opens what is needed, locks the box and brings it into the state that is asked for. */
+/* Opens what is needed, and locks the box. */
 static int begin(struct abx_app *app, struct abx_box *box, bool stop, struct abx_checkpointer *ret,
 		 int *ret_lock, struct abx_err *err)
 {
@@ -23,14 +23,12 @@ static int begin(struct abx_app *app, struct abx_box *box, bool stop, struct abx
 
 	if (r < 0)
 		return r;
-	*ret = (struct abx_checkpointer){&app->home, app->db, cloud};
+	*ret = (struct abx_checkpointer){&app->home, app->db, cloud, stop};
 	r = abx_checkpoint_supported(ret, err);
 	if (r == 0)
 		abx_recover_abandoned(app, box->provider);
 	if (r == 0)
 		r = abx_lifecycle_lock(app, box, ret_lock, err);
-	if (r == 0 && stop && box->state != ABX_BOX_STOPPED)
-		r = abx_lifecycle_stop_locked(app, box, /* grace_ms= */ -1, err);
 	return r;
 }
 

@@ -10,7 +10,8 @@
 #include "core/box/app.h"
 #include "core/checkpoint/checkpoint.h"
 
-/* `name` is checked.  stop: its processes end first, and it is stopped afterwards. */
+/* `name` is checked.  stop: its processes may end, where that
+ * saves a copy. */
 int abx_box_checkpoint(struct abx_app *app, struct abx_box *box, const char *name, bool stop,
 		       struct abx_checkpoint *ret, struct abx_err *err);
 

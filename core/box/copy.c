@@ -6,100 +6,11 @@
 #include <string.h>
 
 #include "abxsdk/fs.h"
-#include "core/box/exec.h"
-#include "core/box/lifecycle.h"
+#include "core/box/copy-io.h"
 #include "core/host/stream.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
-
-#define WORKSPACE_IN_BOX "/workspace"
-#define PROBE_TIMEOUT_MS 60000
-
-struct copier {
-	struct abx_app *app;
-	struct abx_cloud *cloud;
-	struct abx_call_opts opts;
-	struct abx_sandbox sandbox;
-};
-
-static int open_copier(struct abx_app *app, struct abx_box *box, struct copier *ret,
-		       struct abx_err *err)
-{
-	int r = abx_lifecycle_ensure_running(app, box, err);
-
-	if (r == 0)
-		r = abx_app_cloud_of(app, box, &ret->cloud, err);
-	if (r < 0)
-		return r;
-	ret->app = app;
-	ret->opts.box_id = box->id;
-	ret->sandbox = abx_app_sandbox(box);
-	return 0;
-}
-
-static char *box_path(const char *path)
-{
-	return path[0] == '/' ? abx_xstrdup(path) : abx_xasprintf(WORKSPACE_IN_BOX "/%s", path);
-}
-
-/* The last name of a path, without trailing slashes; "." and ".." have none of their own. */
-static char *last_name(const char *path)
-{
-	size_t end = strlen(path), start;
-
-	while (end > 1 && path[end - 1] == '/')
-		end--;
-	start = end;
-	while (start > 0 && path[start - 1] != '/')
-		start--;
-	return abx_xstrndup(path + start, end - start);
-}
-
-static bool has_no_name(const char *name)
-{
-	return !*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
-/* Is it a directory, a file, something else, or nothing?  'd', 'f', 'o' or '-'; of a file
- * also the permission bits, by what `ls -l` says in every box. */
-static int kind_in_box(struct copier *c, const char *path, char *ret_kind, mode_t *ret_mode,
-		       struct abx_err *err)
-{
-	static const char script[] = "[ ! -d \"$1\" ] || exit 10\n"
-				     "if [ -f \"$1\" ]; then LC_ALL=C ls -ldL \"$1\" 2>/dev/null | "
-				     "head -c 10; exit 11; fi\n"
-				     "if [ -e \"$1\" ] || [ -L \"$1\" ]; then exit 12; fi\n"
-				     "exit 13\n";
-	const char *const argv[] = {"/bin/sh", "-c", script, "sh", path, NULL};
-	struct abx_exec_request req = {.argv = argv,
-				       .cwd = "/",
-				       .fd_in = -1,
-				       .fd_err = -1,
-				       .timeout_ms = PROBE_TIMEOUT_MS};
-	char text[16] = "";
-	int code = 0, out[2], r;
-
-	/* Ten bytes fit into any pipe. */
-	if (pipe2(out, O_CLOEXEC | O_NONBLOCK) < 0)
-		return abx_err_errno(err, errno, "make a pipe");
-	req.fd_out = out[1];
-	r = abx_exec_on(c->cloud, &c->opts, &c->sandbox, &req, &code, err);
-	if (r == 0 && read(out[0], text, sizeof(text) - 1) < 0)
-		text[0] = '\0';
-	(void)close(out[0]);
-	(void)close(out[1]);
-	if (r < 0)
-		return r;
-	if (code < 10 || code > 13)
-		return abx_err_set(err, ABX_EREMOTE,
-				   "the box could not look at '%s' (exit code %d)", path, code);
-	*ret_kind = "dfo-"[code - 10];
-	*ret_mode = strlen(text) == 10 ? 0 : 0644;
-	for (int bit = 0; strlen(text) == 10 && bit < 9; bit++)
-		if (strchr("rwxst", text[1 + bit]))
-			*ret_mode |= (mode_t)0400 >> bit;
-	return 0;
-}
+#include "core/util/rand.h"
 
 struct tree_source {
 	const char *path;
@@ -141,7 +52,7 @@ static int send_tree(void *ctx, int fd, int stop_fd, struct abx_err *err)
 	return r;
 }
 
-static int upload_file(struct copier *c, const char *source, const struct stat *st,
+static int upload_file(struct abx_copier *c, const char *source, const struct stat *st,
 		       const char *target, struct abx_err *err)
 {
 	struct abx_transfer req = {ABX_INIT(struct abx_transfer)};
@@ -163,36 +74,36 @@ static int upload_file(struct copier *c, const char *source, const struct stat *
 }
 
 /* A directory arrives under its new name: unpacked below the parent, called so in the tar. */
-static int upload_tree(struct copier *c, const char *source, const char *target,
+static int upload_tree(struct abx_copier *c, const char *source, const char *target,
 		       struct abx_err *err)
 {
-	abx_autofree char *name = last_name(target), *parent = abx_xstrdup(target);
+	abx_autofree char *name = abx_copy_last_name(target), *parent = abx_xstrdup(target);
 	struct tree_source src = {source, name, c->app};
 	size_t len = strlen(parent);
 
 	while (len > 1 && parent[len - 1] == '/')
 		parent[--len] = '\0';
 	parent[len - strlen(name)] = '\0';
-	if (has_no_name(name))
+	if (abx_copy_has_no_name(name))
 		return abx_err_set(err, ABX_EUSAGE, "'%s' is no name for a copy", target);
 	return abx_cloud_put_stream(c->cloud, &c->opts, &c->sandbox, parent, send_tree, &src, err);
 }
 
-static int copy_one_in(struct copier *c, const char *source, const char *target, char target_kind,
-		       struct abx_err *err)
+static int copy_one_in(struct abx_copier *c, const char *source, const char *target,
+		       char target_kind, struct abx_err *err)
 {
 	abx_autofree char *name = NULL, *full = NULL, *real = NULL;
 	struct stat st;
 
 	if (stat(source, &st) < 0)
 		return abx_err_errno(err, errno, "read '%s'", source);
-	name = last_name(source);
-	if (has_no_name(name)) {
+	name = abx_copy_last_name(source);
+	if (abx_copy_has_no_name(name)) {
 		real = realpath(source, NULL);
 		if (!real)
 			return abx_err_errno(err, errno, "read '%s'", source);
 		free(name);
-		name = last_name(real);
+		name = abx_copy_last_name(real);
 	}
 	full = target_kind == 'd' ? abx_xasprintf("%s/%s", target, name) : abx_xstrdup(target);
 	if (S_ISDIR(st.st_mode) && target_kind == 'f')
@@ -200,20 +111,22 @@ static int copy_one_in(struct copier *c, const char *source, const char *target,
 				   source);
 	if (S_ISDIR(st.st_mode))
 		return upload_tree(c, source, full, err);
+	if (abx_copy_check_slash(full, /* is_directory= */ false, err) < 0)
+		return ABX_EINVAL;
 	return upload_file(c, source, &st, full, err);
 }
 
 int abx_copy_in(struct abx_app *app, struct abx_box *box, const struct abx_copy *what,
 		struct abx_err *err)
 {
-	abx_autofree char *target = box_path(what->target);
-	struct copier c = {0};
+	abx_autofree char *target = abx_copy_box_path(what->target);
+	struct abx_copier c = {0};
 	char kind = '-';
 	mode_t mode;
-	int r = open_copier(app, box, &c, err);
+	int r = abx_copier_open(app, box, &c, err);
 
 	if (r == 0)
-		r = kind_in_box(&c, target, &kind, &mode, err);
+		r = abx_copy_kind(&c, target, &kind, &mode, err);
 	if (r == 0 && kind == 'o')
 		return abx_err_set(err, ABX_EEXIST,
 				   "'%s' in the box is neither a file nor a directory", target);
@@ -247,7 +160,7 @@ static int receive_tree(void *ctx, int fd, int stop_fd, struct abx_err *err)
 	return abx_tar_extract(fd, dst->dirfd, &how, dst->result, err);
 }
 
-static int download_tree(struct copier *c, const char *source, const char *target,
+static int download_tree(struct abx_copier *c, const char *source, const char *target,
 			 struct abx_tar_result *ret, struct abx_err *err)
 {
 	struct tree_target dst = {.app = c->app, .result = ret};
@@ -281,47 +194,90 @@ static int resolve_target(const char *given, char **ret, struct abx_err *err)
 	return 0;
 }
 
-/* Beside the target first: it appears as a whole or not at all. */
-static int download_file(struct copier *c, const char *source, mode_t mode, const char *given,
+/* Where the new content waits until it is whole: without a name, so that whoever is killed leaves
+ * nothing, or under one beside the target where the file system knows only those. */
+static int open_waiting(const char *target, char **ret_name, struct abx_err *err)
+{
+	const char *slash = strrchr(target, '/');
+	abx_autofree char *dir =
+		slash ? abx_xstrndup(target, slash == target ? 1 : (size_t)(slash - target))
+		      : abx_xstrdup(".");
+	abx_autofree char *name = NULL;
+	int fd = abx_fs_open_unnamed(AT_FDCWD, dir, 0600);
+
+	if (fd >= 0)
+		return fd;
+	name = abx_xasprintf("%s.agentbox-XXXXXX", target);
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd < 0)
+		return abx_err_errno(err, errno, "make '%s'", target);
+	*ret_name = abx_steal_ptr(&name);
+	return fd;
+}
+
+/* The target appears as a whole or not at all.  Only a new name can be given to what has none,
+ * so what replaces a file gets one for a moment. */
+static int name_it(int fd, const char *name, const char *target)
+{
+	abx_autofree char *beside = NULL;
+	char random[17];
+	int r;
+
+	if (name)
+		return rename(name, target) < 0 ? -errno : 0;
+	r = abx_fs_name_it(fd, AT_FDCWD, target);
+	if (r != -EEXIST)
+		return r;
+	abx_rand_hex(random, 16);
+	beside = abx_xasprintf("%s.agentbox-%s", target, random);
+	r = abx_fs_name_it(fd, AT_FDCWD, beside);
+	if (r == 0 && rename(beside, target) < 0) {
+		r = -errno;
+		(void)unlink(beside);
+	}
+	return r;
+}
+
+static int download_file(struct abx_copier *c, const char *source, mode_t mode, const char *given,
 			 struct abx_err *err)
 {
 	struct abx_transfer req = {ABX_INIT(struct abx_transfer)};
-	abx_autofree char *target = NULL, *tmp = NULL;
+	abx_autofree char *target = NULL, *name = NULL;
 	abx_autoclose int fd = -1;
 	mode_t mask = umask(0);
-	int r;
+	int r, failed;
 
 	(void)umask(mask);
 	r = resolve_target(given, &target, err);
 	if (r < 0)
 		return r;
-	tmp = abx_xasprintf("%s.agentbox-XXXXXX", target);
-	fd = mkostemp(tmp, O_CLOEXEC);
+	fd = open_waiting(target, &name, err);
 	if (fd < 0)
-		return abx_err_errno(err, errno, "make '%s'", target);
+		return abx_steal_fd(&fd);
 	req.fd = fd;
 	req.size_bytes = -1;
 	req.path = source;
 	r = abx_cloud_download(c->cloud, &c->opts, &c->sandbox, &req, err);
-	if (r == 0 && fchmod(fd, mode & 0777 & ~mask) < 0)
-		r = abx_err_errno(err, errno, "write '%s'", target);
-	if (r == 0 && close(abx_steal_fd(&fd)) < 0)
-		r = abx_err_errno(err, errno, "write '%s'", target);
-	if (r == 0 && rename(tmp, target) < 0)
-		r = abx_err_errno(err, errno, "write '%s'", target);
-	if (r < 0)
-		(void)unlink(tmp);
+	if (r == 0) {
+		failed = fchmod(fd, mode & 0777 & ~mask) < 0 ? -errno : 0;
+		if (failed == 0)
+			failed = name_it(fd, name, target);
+		if (failed < 0)
+			r = abx_err_errno(err, failed, "write '%s'", target);
+	}
+	if (r < 0 && name)
+		(void)unlink(name);
 	return r;
 }
 
-static int copy_one_out(struct copier *c, const char *given, const char *target, bool into_dir,
+static int copy_one_out(struct abx_copier *c, const char *given, const char *target, bool into_dir,
 			struct abx_tar_result *ret, struct abx_err *err)
 {
-	abx_autofree char *source = box_path(given), *name = last_name(source);
+	abx_autofree char *source = abx_copy_box_path(given), *name = abx_copy_last_name(source);
 	abx_autofree char *full = NULL;
 	char kind = '-', shown[256];
 	mode_t mode = 0;
-	int r = kind_in_box(c, source, &kind, &mode, err);
+	int r = abx_copy_kind(c, source, &kind, &mode, err);
 
 	if (r < 0)
 		return r;
@@ -334,24 +290,26 @@ static int copy_one_out(struct copier *c, const char *given, const char *target,
 				   "'%s' in the box '%s' is neither a file nor a "
 				   "directory",
 				   shown, c->sandbox.name);
-	if (into_dir && has_no_name(name))
+	if (into_dir && abx_copy_has_no_name(name))
 		return abx_err_set(err, ABX_EUSAGE, "'%s' has no name of its own", shown);
 	full = into_dir ? abx_xasprintf("%s/%s", target, name) : abx_xstrdup(target);
-	return kind == 'd' ? download_tree(c, source, full, ret, err)
-			   : download_file(c, source, mode, full, err);
+	if (kind == 'd')
+		return download_tree(c, source, full, ret, err);
+	r = abx_copy_check_slash(full, /* is_directory= */ false, err);
+	return r < 0 ? r : download_file(c, source, mode, full, err);
 }
 
 int abx_copy_out(struct abx_app *app, struct abx_box *box, const struct abx_copy *what,
 		 struct abx_tar_result *ret, struct abx_err *err)
 {
-	struct copier c = {0};
+	struct abx_copier c = {0};
 	struct stat st;
 	bool into_dir = stat(what->target, &st) == 0 && S_ISDIR(st.st_mode);
 	int r;
 
 	if (what->n_sources > 1 && !into_dir)
 		return abx_err_set(err, ABX_EUSAGE, "'%s' is not a directory", what->target);
-	r = open_copier(app, box, &c, err);
+	r = abx_copier_open(app, box, &c, err);
 	for (size_t i = 0; i < what->n_sources && r == 0; i++)
 		r = copy_one_out(&c, what->sources[i], what->target, into_dir, ret, err);
 	return r;

@@ -24,4 +24,12 @@ int abx_copy_in(struct abx_app *app, struct abx_box *box, const struct abx_copy 
 int abx_copy_out(struct abx_app *app, struct abx_box *box, const struct abx_copy *what,
 		 struct abx_tar_result *ret, struct abx_err *err);
 
+/* `fd` is read to its end: into a file, or, where `target` is a directory, as a tar stream that is
+ * unpacked below it. */
+int abx_copy_stream_in(struct abx_app *app, struct abx_box *box, int fd, const char *target,
+		       struct abx_err *err);
+/* The bytes of a file, or a directory's contents as a tar stream, as the box gives them. */
+int abx_copy_stream_out(struct abx_app *app, struct abx_box *box, const char *source, int fd,
+			struct abx_err *err);
+
 #endif

@@ -114,7 +114,7 @@ static int lock_and_reload(struct abx_app *app, struct abx_box *box, int *ret_lo
 }
 
 /* Only destroying and pruning may go on with what an unfinished operation left. */
-static int refuse_unfinished(const struct abx_box *box, struct abx_err *err)
+int abx_lifecycle_check_whole(const struct abx_box *box, struct abx_err *err)
 {
 	if (!box->pending && box->sandbox_id)
 		return 0;
@@ -194,7 +194,7 @@ int abx_lifecycle_lock(struct abx_app *app, struct abx_box *box, int *ret_lock, 
 	int r = lock_and_reload(app, box, &lock, err);
 
 	if (r == 0)
-		r = refuse_unfinished(box, err);
+		r = abx_lifecycle_check_whole(box, err);
 	if (r == 0)
 		*ret_lock = abx_steal_fd(&lock);
 	return r;
@@ -280,7 +280,7 @@ int abx_lifecycle_forget(struct abx_app *app, struct abx_box *box, struct abx_er
 
 int abx_lifecycle_ensure_running(struct abx_app *app, struct abx_box *box, struct abx_err *err)
 {
-	int r = refuse_unfinished(box, err);
+	int r = abx_lifecycle_check_whole(box, err);
 
 	if (r < 0 || box->state == ABX_BOX_RUNNING)
 		return r;

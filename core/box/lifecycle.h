@@ -33,6 +33,9 @@ int abx_lifecycle_forget(struct abx_app *app, struct abx_box *box, struct abx_er
  */
 int abx_lifecycle_ensure_running(struct abx_app *app, struct abx_box *box, struct abx_err *err);
 
+/* ABX_ESTATE when an operation on it is under way, or was left unfinished. */
+int abx_lifecycle_check_whole(const struct abx_box *box, struct abx_err *err);
+
 /*
  * For an operation of several steps: the lock of a box that is whole, with the record as it is
  * now; and the same steps for whoever holds it.

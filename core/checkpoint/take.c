@@ -99,6 +99,7 @@ static int ask_provider(const struct abx_checkpointer *k, const struct abx_box *
 	int r;
 
 	abx_labels_of_snapshot(k->db, box->id, c->name ? c->name : "", c->attempt, labels);
+	req.flags = k->stop ? ABX_SNAPREQ_STOP : 0;
 	req.name = outside;
 	req.labels = labels;
 	req.n_labels = ABX_N_LABELS;

@@ -17,6 +17,7 @@ struct abx_checkpointer {
 	const struct abx_home *home;
 	struct abx_db *db;
 	struct abx_cloud *cloud;
+	bool stop; /* what runs in the box may end, where that saves a copy */
 };
 
 /* Can it take snapshots at all?  ABX_ENOTSUP with the provider's name. */

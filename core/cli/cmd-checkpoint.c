@@ -180,7 +180,7 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 	const struct abx_opt opts[] = {
 		{'n', "name", ABX_OPT_KIND_TEXT, &o.name, "NAME", "create: what it is called"},
 		{0, "stop", ABX_OPT_KIND_FLAG, &o.stop, NULL,
-		 "create: end the box's processes first"},
+		 "create: processes may end, where that saves a copy"},
 		{0, "all", ABX_OPT_KIND_FLAG, &o.all, NULL, "ls: those of every project"},
 		{0}};
 	struct abx_args args;

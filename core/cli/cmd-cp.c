@@ -29,6 +29,28 @@ static int say_refusals(const struct abx_tar_result *result, struct abx_err *err
 			   (unsigned long long)result->n_refused);
 }
 
+static bool is_stream(const char *arg)
+{
+	return strcmp(arg, "-") == 0;
+}
+
+/* With a stream on one side: stdout is the box's, so nothing is said there. */
+static int copy_stream(struct abx_cli *cli, const char *box_name, bool in, const char *path,
+		       struct abx_err *err)
+{
+	struct abx_box box = {0};
+	int r = abx_select_box(&cli->app, box_name, &box, err);
+
+	if (r == 0)
+		r = in ? abx_copy_stream_in(&cli->app, &box, STDIN_FILENO, path, err)
+		       : abx_copy_stream_out(&cli->app, &box, path, STDOUT_FILENO, err);
+	abx_progress_end(cli);
+	if (r == 0 && in && cli->json)
+		r = abx_out_json(cJSON_CreateObject(), err);
+	abx_box_release(&box);
+	return r;
+}
+
 static int copy(struct abx_cli *cli, const char *box_name, bool in, struct abx_copy *what,
 		struct abx_err *err)
 {
@@ -59,6 +81,9 @@ static int check_sides(struct abx_cli *cli, const struct abx_args *args, bool in
 	for (int i = 0; i + 1 < args->n_pos; i++) {
 		size_t len = box_prefix(args->pos[i]);
 
+		if (args->n_pos > 2 &&
+		    (is_stream(args->pos[i]) || is_stream(args->pos[args->n_pos - 1])))
+			return abx_usage(cli, err, "a stream is one thing: only one source");
 		if ((len != 0) == in)
 			return abx_usage(cli, err, "one side is BOX:PATH, the other is here");
 		if (len != first || strncmp(args->pos[i], args->pos[0], len) != 0)
@@ -90,6 +115,10 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 	with_box = in ? target : args.pos[0];
 	prefix = box_prefix(with_box);
 	box_name = abx_xstrndup(with_box, prefix);
+	if (in && is_stream(args.pos[0]))
+		return copy_stream(cli, box_name, in, target + prefix + 1, err);
+	if (!in && is_stream(target))
+		return copy_stream(cli, box_name, in, args.pos[0] + prefix + 1, err);
 	sources = abx_xcalloc((size_t)args.n_pos, sizeof(*sources));
 	for (int i = 0; i + 1 < args.n_pos; i++)
 		sources[i] = in ? args.pos[i] : args.pos[i] + prefix + 1;
@@ -101,11 +130,13 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 
 const struct abx_cmd abx_cmd_cp = {
 	.name = "cp",
-	.usage = "SRC... BOX:PATH | BOX:SRC... PATH",
+	.usage = "SRC...|- BOX:PATH | BOX:SRC... PATH|-",
 	.summary = "Copy files and directories into a box, or out of it.",
 	.help = "Paths in a box are relative to /workspace.  A directory as destination takes the\n"
 		"sources in; anything else is the new name.  A file here whose name has a colon "
 		"is\n"
-		"written ./a:b.\n",
+		"written ./a:b.  A - is stdin or stdout: the bytes of a file, or, where the path "
+		"in the\n"
+		"box is a directory, what it holds as a tar stream.\n",
 	.run = run,
 };

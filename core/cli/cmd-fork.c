@@ -52,7 +52,7 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		 "name of the new box; of several, NAME-1, NAME-2, ..."},
 		{0, "count", ABX_OPT_KIND_TEXT, &count, "N", "so many new boxes"},
 		{0, "stop", ABX_OPT_KIND_FLAG, &how.stop, NULL,
-		 "end the processes of the box first"},
+		 "processes of the box may end, where that saves a copy"},
 		{0}};
 	struct abx_args args;
 	uint64_t n = 1;
