@@ -275,6 +275,7 @@ static int copy_one_out(struct abx_copier *c, const char *given, const char *tar
 {
 	abx_autofree char *source = abx_copy_box_path(given), *name = abx_copy_last_name(source);
 	abx_autofree char *full = NULL;
+	struct stat st;
 	char kind = '-', shown[256];
 	mode_t mode = 0;
 	int r = abx_copy_kind(c, source, &kind, &mode, err);
@@ -293,6 +294,11 @@ static int copy_one_out(struct abx_copier *c, const char *given, const char *tar
 	if (into_dir && abx_copy_has_no_name(name))
 		return abx_err_set(err, ABX_EUSAGE, "'%s' has no name of its own", shown);
 	full = into_dir ? abx_xasprintf("%s/%s", target, name) : abx_xstrdup(target);
+	if (into_dir && kind == 'd' && lstat(full, &st) == 0 && S_ISLNK(st.st_mode))
+		return abx_err_set(err, ABX_EEXIST,
+				   "'%s' is a symbolic link, and a directory would go through it "
+				   "(name the directory itself)",
+				   full);
 	if (kind == 'd')
 		return download_tree(c, source, full, ret, err);
 	r = abx_copy_check_slash(full, /* is_directory= */ false, err);

@@ -14,6 +14,7 @@
 /* ":100644 100755 <40> <40> M" */
 #define RECORD_BYTES 98
 #define NESTED "a repository of its own, not brought back"
+#define NO_PATH "no path that git takes, not brought back"
 
 void abx_change_fail(struct abx_change *c, const char *fmt, ...)
 {
@@ -163,29 +164,53 @@ static bool parse_records(const char *at, const char *end, struct list *l)
 	return false;
 }
 
-/* git add goes on past what it cannot take, and says so: a repository without a commit is a
- * change of its own, anything else would be missing without a word. */
+/* What stands between `before` and `after`, which are the whole line; NULL otherwise. */
+static char *between(const char *line, const char *before, const char *after)
+{
+	const size_t len = strlen(line), n_before = strlen(before), n_after = strlen(after);
+
+	if (len <= n_before + n_after || strncmp(line, before, n_before) != 0 ||
+	    strcmp(line + len - n_after, after) != 0)
+		return NULL;
+	return abx_xstrndup(line + n_before, len - n_before - n_after);
+}
+
+/* One line of git add; false for what is no change of its own. */
+static bool take_unadded_line(const char *line, struct list *l)
+{
+	abx_autofree char *nested =
+		between(line, "error: '", "/' does not have a commit checked out");
+	abx_autofree char *invalid = between(line, "error: invalid path '", "'");
+	abx_autofree char *again = between(line, "error: unable to add '", "' to index");
+	const struct abx_changes *c = l->out;
+
+	if (nested)
+		abx_change_fail(add(l, nested, ABX_CHANGE_ADDED, MODE_GITLINK), NESTED);
+	else if (invalid)
+		abx_change_fail(add(l, invalid, ABX_CHANGE_ADDED, 0100644), NO_PATH);
+	/* The line before has named it and said why. */
+	return nested || invalid ||
+	       (again && c->len && c->items[c->len - 1].problem &&
+		strcmp(again, c->items[c->len - 1].path) == 0);
+}
+
+/* git add goes on past what it cannot take, and says so: a repository without a commit and a
+ * path like .GIT/config are changes of their own, anything else would be missing without a
+ * word. */
 static int take_unadded(const struct abx_buf *said, struct list *l, struct abx_err *err)
 {
-	static const char before[] = "error: '", after[] = "/' does not have a commit checked out";
 	const char *at = abx_buf_str(said);
 
 	while (*at) {
 		const size_t len = strcspn(at, "\n");
 		abx_autofree char *line = abx_xstrndup(at, len);
-		char *end = len > sizeof(after) ? line + len - (sizeof(after) - 1) : line;
 		char shown[300];
 
 		at += len + (at[len] ? 1 : 0);
 		if (strncmp(line, "error: ", 7) != 0 && strncmp(line, "fatal: ", 7) != 0)
 			continue;
-		if (strncmp(line, before, sizeof(before) - 1) == 0 && strcmp(end, after) == 0) {
-			*end = '\0';
-			abx_change_fail(
-				add(l, line + sizeof(before) - 1, ABX_CHANGE_ADDED, MODE_GITLINK),
-				NESTED);
+		if (take_unadded_line(line, l))
 			continue;
-		}
 		abx_quote_text(line + 7, shown, sizeof(shown));
 		(void)abx_err_set(err, ABX_EREMOTE, "read the box's workspace: %s", shown);
 		return abx_err_remedy(err, "make it readable in the box, or remove it");

@@ -14,14 +14,18 @@
 #include "core/util/parse.h"
 #include "core/util/rand.h"
 #include "sdk/provider-check/check.h"
+#include "sdk/provider-check/live.h"
 
 static const char help[] =
 	"usage: agentbox-provider-check FILE.so [OPTION=VALUE...]\n"
+	"       agentbox-provider-check --live NAME|FILE.so [--small] [--json] [SUITE...]\n"
 	"\n"
 	"Loads a provider, runs it through its contract and prints TAP; exits with 1 when\n"
 	"anything failed.  It makes one sandbox, labelled agentbox.box=check-..., and destroys\n"
 	"it.  OPTION is one of the provider's own options (agentbox provider info FILE.so), or\n"
-	"timeout=DURATION, the deadline of an ordinary operation (default 2m).\n";
+	"timeout=DURATION, the deadline of an ordinary operation (default 2m).\n"
+	"\n"
+	"--live runs the contract suites through agentbox instead, and prints a table.\n";
 
 static int scratch_home(struct check *c)
 {
@@ -195,6 +199,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], ABX_PROBE_COMMAND) == 0)
 		return abx_probe_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "--live") == 0)
+		return check_live(argc - 2, argv + 2);
 	if (argc < 2 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
 		(void)fputs(help, argc < 2 ? stderr : stdout);
 		return argc < 2 ? 2 : 0;
