@@ -41,7 +41,7 @@
 
 # In the tree, the programs and providers that were just built.
 if [ -z "${AGENTBOX_CONTRACT_TOOL-}" ] && [ -n "${AGENTBOX_TEST_BUILDDIR-}" ]; then
-	exec "$AGENTBOX_TEST_BUILDDIR/tests/wrapper" "$0" "$@"
+	exec "$AGENTBOX_TEST_BUILDDIR/tests/wrapper" /bin/sh "$0" "$@"
 fi
 TOOL=${AGENTBOX_CONTRACT_TOOL:?is not set: the path of agentbox-contract-tool}
 

@@ -9,7 +9,8 @@ tree_sum()
 	cd "$1" || exit 1
 	{
 		find . ! -type l ! -path . -printf '%p\001%y %m %s %T@\0' -o -type l \
-			-printf '%p\001%y %l\0' | sed -z 's/\(\.[0-9]*\)$//; s/\(\001d [0-7]*\).*/\1/' |
+			-printf '%p\001%y %l\0' |
+			sed -z 's/\(\.[0-9]*\)$//; s/\(\001d [0-7]*\).*/\1/' |
 			sort -z
 		find . -type f -print0 | sort -z | xargs -0 -r sha256sum --
 	} | sha256sum | cut -d' ' -f1
