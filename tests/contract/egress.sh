@@ -45,7 +45,8 @@ host_is_hidden() # NAME
 			reaches "$1" "$a" "$(cat "$T/port.$a")"
 		unlike "$out" secret "$1: nor read"
 	done
-	gateways=$(in_box "$1" sh -c 'while read -r a b c d; do echo "$b $c"; done </proc/net/route' \
+	gateways=$(in_box "$1" \
+		sh -c 'while read -r a b c d; do echo "$b $c"; done </proc/net/route' \
 		</dev/null 2>/dev/null | sed -n 's/^00000000 \(........\)$/\1/p' | sort -u)
 	for g in $gateways; do
 		g=$(echo "$g" | sed 's/\(..\)\(..\)\(..\)\(..\)/0x\4 0x\3 0x\2 0x\1/')

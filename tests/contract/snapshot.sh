@@ -15,7 +15,8 @@ pass 'a box of a repository'
 one=$(b one) kept=ct-$TAG-kept
 word=5$(printf %s "$TAG" | tr a-f 1-6)
 
-in_box one sh -c "echo changed >file && echo new >new && rm deep/er/file && echo home >~/home &&
+in_box one sh -c "echo changed >file && echo new >new &&
+	rm deep/er/file && echo home >~/home &&
 	ln -s new link && chmod 700 new && mkdir -m 711 dir && truncate -s 1M sparse &&
 	git add new && git -c user.name=x -c user.email=x@example.org commit -qm agent" </dev/null ||
 	fail 'an agent works'
