@@ -75,12 +75,29 @@ static int32_t check_network(struct abx_session *s, struct abx_call *call)
 	return row(call, "network", "ok", "slirp4netns and nftables", "");
 }
 
+static int32_t check_prepare(struct abx_session *s, struct abx_call *call)
+{
+	static const char check[] = "images of a suite";
+
+	if (s->map == LB_MAP_SINGLE)
+		return row(call, check, "warn", "not possible with your own id alone",
+			   "install the package uidmap, see above");
+	if (!local_in_path("mmdebstrap"))
+		return row(call, check, "warn",
+			   "mmdebstrap is missing, and so is what needs it: "
+			   "prepare --from debian:SUITE or ubuntu:SUITE",
+			   "install the package mmdebstrap");
+	return row(call, check, "ok", "by mmdebstrap", "");
+}
+
 int32_t local_doctor(struct abx_session *s, struct abx_call *call)
 {
 	int32_t r = check_helpers(s, call);
 
 	if (r == ABX_OK)
 		r = check_ids(s, call);
+	if (r == ABX_OK)
+		r = check_prepare(s, call);
 	if (r == ABX_OK && access(s->box_helper, X_OK) == 0 && s->map != LB_MAP_NONE)
 		r = check_box(s, call);
 	return r == ABX_OK ? check_network(s, call) : r;

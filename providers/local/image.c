@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Root file systems of boxes: a directory or a tar file of this machine, unpacked once into
- * images/<key>/ by box root, and shared by all boxes that use it as their lower layer.
+ * Root file systems of boxes: images/<key>/, made once by box root, and shared by all boxes
+ * that use one as their lower layer.  It comes from a directory or a tar file of this machine,
+ * whose fingerprint is the key, or was prepared under a name (prepare.c).
  *
- * The key is a fingerprint of the source.  images/<key>.lock is held shared while a box is
- * made from the image, and exclusively while the image is made or removed.
+ * images/<key>.lock is held shared while a box is made from the image, and exclusively while
+ * the image is made or removed.
  */
-#include "providers/local/local.h"
+#include "providers/local/image.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,17 +18,12 @@
 #include <sys/stat.h>
 
 #include "abxsdk/fs.h"
-#include "providers/local/print.h"
+#include "providers/local/suite.h"
 
 #define LOCK_POLL_MS 20
+#define OPEN_TRIES 8
 
-struct source {
-	const char *path;
-	int fd;
-	bool is_dir;
-};
-
-static int32_t open_source(struct abx_call *call, const char *path, struct source *ret)
+int32_t local_source_open(struct abx_call *call, const char *path, struct local_source *ret)
 {
 	struct stat st;
 	int fd;
@@ -48,11 +44,12 @@ static int32_t open_source(struct abx_call *call, const char *path, struct sourc
 		return local_fail(call, ABX_EINVAL, NULL,
 				  "image: %s: neither a directory nor a tar file", path);
 	}
-	*ret = (struct source){path, fd, S_ISDIR(st.st_mode)};
+	*ret = (struct local_source){path, fd, S_ISDIR(st.st_mode)};
 	return ABX_OK;
 }
 
-static void make_key(const struct abx_session *s, const struct source *src, char *key)
+void local_source_key(const struct abx_session *s, const struct local_source *src,
+		      char key[LOCAL_PRINT_TEXT])
 {
 	struct local_print p = {s->uid_base, s->gid_base};
 	struct stat st;
@@ -72,7 +69,7 @@ static void make_key(const struct abx_session *s, const struct source *src, char
 /* How the two ends of an unpacking ended: the reason of the writer comes first, for the
  * other one only sees its stream end. */
 static int32_t collect(struct abx_call *call, struct local_helper *pack,
-		       struct local_helper *unpack)
+		       struct local_helper *unpack, int64_t *ret_bytes)
 {
 	struct lb_msg m;
 	int32_t r = ABX_OK;
@@ -84,17 +81,20 @@ static int32_t collect(struct abx_call *call, struct local_helper *pack,
 	}
 	if (r == ABX_OK) {
 		r = local_helper_next(call, unpack, &m);
-		if (r == ABX_OK)
+		if (r == ABX_OK) {
+			*ret_bytes = m.value;
 			local_helper_wait(unpack);
+		}
 	}
 	local_helper_kill(pack);
 	local_helper_kill(unpack);
 	return r;
 }
 
-static int32_t unpack_into(struct abx_session *s, struct abx_call *call, const struct source *src,
-			   int dir_fd)
+int32_t local_source_unpack(struct abx_session *s, struct abx_call *call, int dir_fd, void *ctx,
+			    int64_t *ret_bytes)
 {
+	const struct local_source *src = ctx;
 	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_UNPACK};
 	struct local_helper pack = LOCAL_HELPER_INIT, unpack = LOCAL_HELPER_INIT;
 	int p[2] = {-1, -1};
@@ -122,23 +122,22 @@ static int32_t unpack_into(struct abx_session *s, struct abx_call *call, const s
 	abx_cleanup_close(&p[0]);
 	abx_cleanup_close(&p[1]);
 	if (r == ABX_OK)
-		return collect(call, &pack, &unpack);
+		return collect(call, &pack, &unpack, ret_bytes);
 	local_helper_kill(&pack);
 	return r;
 }
 
-static bool is_used(const struct abx_session *s, const char *key)
+bool local_image_user(const struct abx_session *s, const char *key, char *user, size_t size)
 {
 	int fd = openat(s->boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
-	bool used = false;
+	bool used = !d;
 
-	if (!d) {
+	(void)snprintf(user, size, "unknown");
+	if (!d)
 		abx_cleanup_close(&fd);
-		return true;
-	}
-	while (!used && (e = readdir(d))) {
+	while (d && !used && (e = readdir(d))) {
 		struct local_box b = LOCAL_BOX_INIT;
 		int r;
 
@@ -147,13 +146,24 @@ static bool is_used(const struct abx_session *s, const char *key)
 		r = local_box_open(s, e->d_name, &b);
 		/* A record that cannot be read may name any image. */
 		used = r == 0 ? b.image && strcmp(b.image, key) == 0 : r != -ENOENT;
+		if (used)
+			(void)snprintf(user, size, "box %.100s",
+				       r == 0 && b.name ? b.name : e->d_name);
 		local_box_release(&b);
 	}
-	(void)closedir(d);
+	if (d)
+		(void)closedir(d);
 	return used;
 }
 
-static int open_lock(const struct abx_session *s, const char *key)
+static bool is_used(const struct abx_session *s, const char *key)
+{
+	char user[LOCAL_USER_MAX];
+
+	return local_prepared_uses(s, key) || local_image_user(s, key, user, sizeof(user));
+}
+
+int local_image_lock_fd(const struct abx_session *s, const char *key)
 {
 	char name[LOCAL_PRINT_TEXT + 8];
 
@@ -161,8 +171,7 @@ static int open_lock(const struct abx_session *s, const char *key)
 	return openat(s->images_fd, name, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-/* Images that no box uses and nobody is about to use; also what dead unpackers left. */
-static void remove_unused(const struct abx_session *s, struct abx_call *call, const char *keep)
+void local_image_collect(const struct abx_session *s, struct abx_call *call, const char *keep)
 {
 	int fd = openat(s->images_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -175,9 +184,10 @@ static void remove_unused(const struct abx_session *s, struct abx_call *call, co
 		const char *key = half_made ? e->d_name + 4 : e->d_name;
 		int lock;
 
-		if (strlen(key) != LOCAL_PRINT_TEXT - 1 || strcmp(key, keep) == 0)
+		if (strlen(key) != LOCAL_PRINT_TEXT - 1 ||
+		    (keep ? strcmp(key, keep) == 0 : !half_made))
 			continue;
-		lock = open_lock(s, key);
+		lock = local_image_lock_fd(s, key);
 		if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0 &&
 		    (half_made || !is_used(s, key)))
 			(void)local_remove_tree(s, call, s->images_fd, e->d_name, "root");
@@ -187,9 +197,8 @@ static void remove_unused(const struct abx_session *s, struct abx_call *call, co
 		(void)closedir(d);
 }
 
-/* The image's lock is held exclusively. */
-static int32_t make_image(struct abx_session *s, struct abx_call *call, const struct source *src,
-			  const char *key)
+int32_t local_image_make(struct abx_session *s, struct abx_call *call, const char *key,
+			 local_image_fill *fill, void *ctx, int64_t *ret_bytes)
 {
 	abx_autoclose int dir_fd = -1;
 	char tmp[LOCAL_PRINT_TEXT + 8];
@@ -206,17 +215,15 @@ static int32_t make_image(struct abx_session *s, struct abx_call *call, const st
 	dir_fd = openat(s->images_fd, tmp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir_fd < 0)
 		return local_fail_errno(call, errno, "image: state directory");
-	r = unpack_into(s, call, src, dir_fd);
+	r = fill(s, call, dir_fd, ctx, ret_bytes);
 	if (r == ABX_OK && renameat(s->images_fd, tmp, s->images_fd, key) < 0)
 		r = local_fail_errno(call, errno, "image: state directory");
 	if (r != ABX_OK)
 		(void)local_remove_tree(s, call, s->images_fd, tmp, "root");
-	else
-		remove_unused(s, call, key);
 	return r;
 }
 
-static int32_t lock_wait(struct abx_call *call, int fd, int how)
+int32_t local_image_lock(struct abx_call *call, int fd, int how)
 {
 	while (flock(fd, how | LOCK_NB) < 0) {
 		int32_t r;
@@ -232,30 +239,84 @@ static int32_t lock_wait(struct abx_call *call, int fd, int how)
 	return ABX_OK;
 }
 
+int32_t local_image_from(struct abx_session *s, struct abx_call *call,
+			 const struct local_source *src, const char *key, int64_t *ret_bytes,
+			 int *ret_lock)
+{
+	abx_autoclose int lock = local_image_lock_fd(s, key);
+	bool made = false;
+	int32_t r = lock < 0 ? local_fail_errno(call, errno, "image: lock") : ABX_OK;
+
+	*ret_bytes = 0;
+	while (r == ABX_OK) {
+		r = local_image_lock(call, lock, LOCK_SH);
+		if (r != ABX_OK || faccessat(s->images_fd, key, F_OK, 0) == 0)
+			break;
+		/* Changing the kind of a lock lets go of it in between: look again. */
+		r = local_image_lock(call, lock, LOCK_EX);
+		if (r == ABX_OK && faccessat(s->images_fd, key, F_OK, 0) < 0)
+			r = local_image_make(s, call, key, local_source_unpack,
+					     (void *)(uintptr_t)src, ret_bytes);
+		made = r == ABX_OK;
+	}
+	if (made && r == ABX_OK)
+		local_image_collect(s, call, key);
+	if (r == ABX_OK)
+		*ret_lock = abx_steal_fd(&lock);
+	return r;
+}
+
+/* A name that an image was prepared under.  One that is replaced meanwhile is looked up
+ * again. */
+static int32_t open_prepared(const struct abx_session *s, struct abx_call *call, const char *name,
+			     char ret_key[LOCAL_ID_MAX], int *ret_lock)
+{
+	for (int i = 0; i < OPEN_TRIES; i++) {
+		struct local_prepared pr = LOCAL_PREPARED_INIT;
+		abx_autoclose int lock = -1;
+		int e = local_prepared_open(s, name, &pr);
+		int32_t r;
+
+		if (e == -ENOENT)
+			break;
+		if (e < 0)
+			return local_fail(call, ABX_EIO, "prepare it again",
+					  "image: %s: its record is damaged", name);
+		(void)snprintf(ret_key, LOCAL_ID_MAX, "%s", pr.key);
+		local_prepared_release(&pr);
+		lock = local_image_lock_fd(s, ret_key);
+		if (lock < 0)
+			return local_fail_errno(call, errno, "image: lock");
+		r = local_image_lock(call, lock, LOCK_SH);
+		if (r != ABX_OK)
+			return r;
+		if (faccessat(s->images_fd, ret_key, F_OK, 0) == 0) {
+			*ret_lock = abx_steal_fd(&lock);
+			return ABX_OK;
+		}
+	}
+	return local_fail(call, ABX_EINVAL,
+			  local_suite_is(name)
+				  ? "agentbox prepare --provider local --from debian:SUITE or "
+				    "ubuntu:SUITE"
+				  : "give a directory or a tar file, or prepare it under that name",
+			  "image: %s: not prepared", name);
+}
+
 int32_t local_image_open(struct abx_session *s, struct abx_call *call, const char *image,
 			 char ret_key[LOCAL_ID_MAX], int *ret_lock)
 {
-	abx_autoclose int lock = -1;
-	struct source src = {.fd = -1};
-	int32_t r = open_source(call, image, &src);
+	struct local_source src = {.fd = -1};
+	int64_t bytes;
+	int32_t r;
 
+	if (image[0] != '/')
+		return open_prepared(s, call, image, ret_key, ret_lock);
+	r = local_source_open(call, image, &src);
 	if (r != ABX_OK)
 		return r;
-	make_key(s, &src, ret_key);
-	lock = open_lock(s, ret_key);
-	if (lock < 0)
-		r = local_fail_errno(call, errno, "image: lock");
-	while (r == ABX_OK) {
-		r = lock_wait(call, lock, LOCK_SH);
-		if (r != ABX_OK || faccessat(s->images_fd, ret_key, F_OK, 0) == 0)
-			break;
-		/* Changing the kind of a lock lets go of it in between: look again. */
-		r = lock_wait(call, lock, LOCK_EX);
-		if (r == ABX_OK && faccessat(s->images_fd, ret_key, F_OK, 0) < 0)
-			r = make_image(s, call, &src, ret_key);
-	}
+	local_source_key(s, &src, ret_key);
+	r = local_image_from(s, call, &src, ret_key, &bytes, ret_lock);
 	(void)close(src.fd);
-	if (r == ABX_OK)
-		*ret_lock = abx_steal_fd(&lock);
 	return r;
 }

@@ -28,6 +28,10 @@ static void session_free(struct abx_session *s)
 	free(s->tar_helper);
 	free(s->net_helper);
 	free(s->image);
+	free(s->mirror);
+	free(s->packages);
+	free(s->proxy);
+	free(s->no_proxy);
 	free(s);
 }
 
@@ -57,6 +61,26 @@ static int read_boot_id(char *id, size_t size)
 	return 0;
 }
 
+static int take_text(char **to, const char *text)
+{
+	if (!text || !*text)
+		return 0;
+	free(*to);
+	*to = strdup(text);
+	return *to ? 0 : -ENOMEM;
+}
+
+static int take_option(struct abx_session *s, const struct abx_kv *o)
+{
+	if (strcmp(o->key, "image") == 0)
+		return take_text(&s->image, o->value);
+	if (strcmp(o->key, "mirror") == 0)
+		return take_text(&s->mirror, o->value);
+	if (strcmp(o->key, "packages") == 0)
+		return take_text(&s->packages, o->value);
+	return 0;
+}
+
 static int session_fill(struct abx_session *s, const struct abx_session_args *args)
 {
 	struct utsname u;
@@ -66,13 +90,11 @@ static int session_fill(struct abx_session *s, const struct abx_session_args *ar
 	s->net_helper = helper_path("agentbox-local-net");
 	if (!s->box_helper || !s->tar_helper || !s->net_helper)
 		return -ENOMEM;
+	if (take_text(&s->proxy, args->proxy) < 0 || take_text(&s->no_proxy, args->no_proxy) < 0)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < args->n_options; i++)
-		if (strcmp(args->options[i].key, "image") == 0 && *args->options[i].value) {
-			free(s->image);
-			s->image = strdup(args->options[i].value);
-			if (!s->image)
-				return -ENOMEM;
-		}
+		if (take_option(s, &args->options[i]) < 0)
+			return -ENOMEM;
 	(void)snprintf(s->account, sizeof(s->account), "uid:%u", geteuid());
 	if (uname(&u) == 0)
 		(void)snprintf(s->arch, sizeof(s->arch), "%.31s", u.machine);
@@ -126,10 +148,28 @@ static const struct abx_option option_image = {
 	.type = ABX_OPT_STRING,
 	.flags = ABX_OPT_PER_BOX,
 	.name = "image",
-	.help = "root file system of the box: a directory or a tar file (default: this machine's)",
+	.help = "root file system of the box: a directory, a tar file, or the name of a prepared "
+		"image "
+		"(default: this machine's)",
 };
 
-static const struct abx_option *const options[] = {&option_image, NULL};
+static const struct abx_option option_mirror = {
+	ABX_INIT(struct abx_option),
+	.type = ABX_OPT_STRING,
+	.name = "mirror",
+	.help = "where prepare downloads packages of a suite: a URL, or a line of sources.list "
+		"(default: as this machine's apt)",
+};
+
+static const struct abx_option option_packages = {
+	ABX_INIT(struct abx_option),
+	.type = ABX_OPT_STRING,
+	.name = "packages",
+	.help = "packages of a prepared suite beside the essential ones, separated by commas",
+};
+
+static const struct abx_option *const options[] = {&option_image, &option_mirror, &option_packages,
+						   NULL};
 
 static const struct abx_cloud_backend backend = {
 	ABX_BACKEND_PREFIX("local", LOCAL_VERSION),
@@ -144,6 +184,9 @@ static const struct abx_cloud_backend backend = {
 	.session_close = local_session_close,
 	.verify = local_verify,
 	.doctor = local_doctor,
+	.prepare = local_prepare,
+	.image_list = local_image_list,
+	.image_delete = local_image_delete,
 	.provision = local_provision,
 	.get = local_get,
 	.list = local_list,

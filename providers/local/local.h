@@ -51,7 +51,8 @@ struct abx_session {
 	enum lb_map map;
 	uint32_t uid_base, gid_base;
 	char *box_helper, *tar_helper, *net_helper;
-	char *image;
+	char *image, *mirror, *packages;
+	char *proxy, *no_proxy;
 	char account[32], arch[32], boot_id[40];
 	pthread_mutex_t lock;
 	struct local_exec *execs; /* running in this session, for exec_signal */

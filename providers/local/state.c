@@ -16,6 +16,7 @@
 
 #include "abxsdk/fs.h"
 #include "abxsdk/json.h"
+#include "providers/local/image.h"
 
 #define RECORD_MAX_BYTES ((size_t)16 << 20)
 #define TEXT_MAX 4096
@@ -443,5 +444,6 @@ int32_t local_sweep(const struct abx_session *s, struct abx_call *call)
 		(void)close(dead);
 	}
 	(void)closedir(d);
+	local_image_collect(s, call, NULL);
 	return ABX_OK;
 }
