@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/box/recover.h"
 #include "core/box/spec.h"
 #include "core/box/undo.h"
 #include "core/state/labels.h"
@@ -258,6 +259,17 @@ int abx_lifecycle_pause(struct abx_app *app, struct abx_box *box, struct abx_err
 	return r < 0 ? r : settle_state(app, box, ABX_BOX_PAUSED, err);
 }
 
+/* It may have been the last one that needed the snapshot which it was made of. */
+static void drop_unneeded(struct abx_app *app, const char *provider)
+{
+	struct abx_leftovers found = {0};
+	struct abx_err why = ABX_ERR_INIT;
+
+	if (abx_recover_attempts(app, ABX_RECOVER_PRUNE, provider, &found, &why) < 0)
+		abx_log(ABX_LOG_INFO, "recover", "%s", why.text);
+	abx_leftovers_release(&found);
+}
+
 int abx_lifecycle_destroy(struct abx_app *app, struct abx_box *box, bool force, struct abx_err *err)
 {
 	struct abx_undo how = {.force = force};
@@ -267,7 +279,11 @@ int abx_lifecycle_destroy(struct abx_app *app, struct abx_box *box, bool force, 
 	/* Somebody else destroyed it while we waited. */
 	if (r == ABX_ENOBOX)
 		return 0;
-	return r < 0 ? r : abx_undo_box(app, box, &how, err);
+	if (r == 0)
+		r = abx_undo_box(app, box, &how, err);
+	if (r == 0)
+		drop_unneeded(app, box->provider);
+	return r;
 }
 
 int abx_lifecycle_forget(struct abx_app *app, struct abx_box *box, struct abx_err *err)

@@ -62,6 +62,18 @@ static int still_there(struct abx_app *app, const char *attempt, struct abx_err 
 	return r;
 }
 
+/* A volume is the user's by its name, however far it came. */
+static bool is_kept(struct abx_app *app, const struct abx_resource_row *row)
+{
+	return strcmp(row->kind, "volume") == 0 || abx_attempt_is_kept(&app->home, row);
+}
+
+static bool is_known(const struct abx_resource_row *row)
+{
+	return row->attempt &&
+	       (strcmp(row->kind, "snapshot") == 0 || strcmp(row->kind, "volume") == 0);
+}
+
 static int finish(struct abx_app *app, const struct abx_resource_row *row,
 		  enum abx_recover_mode mode, struct abx_leftovers *ret, struct abx_err *err)
 {
@@ -72,7 +84,7 @@ static int finish(struct abx_app *app, const struct abx_resource_row *row,
 	if (abx_lock_box(&app->home, row->attempt, 0, &lock, NULL) < 0)
 		return 0;
 	r = still_there(app, row->attempt, err);
-	if (r == 1 && abx_attempt_is_kept(&app->home, row)) {
+	if (r == 1 && is_kept(app, row)) {
 		r = delete_row(app, row->attempt, err);
 	} else if (r == 1 && mode == ABX_RECOVER_LOOK) {
 		(void)abx_leftovers_add(ret, ABX_LEFT_SNAPSHOT, row->provider, row->name,
@@ -100,7 +112,7 @@ int abx_recover_attempts(struct abx_app *app, enum abx_recover_mode mode, const 
 	int r = abx_resources_list(app->db, provider, NULL, &rows, err);
 
 	for (size_t i = 0; i < rows.len && r == 0; i++)
-		if (rows.items[i].attempt && strcmp(rows.items[i].kind, "snapshot") == 0)
+		if (is_known(&rows.items[i]))
 			r = finish(app, &rows.items[i], mode, ret, err);
 	abx_resource_rows_release(&rows);
 	return r;

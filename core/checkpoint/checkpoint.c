@@ -134,7 +134,7 @@ int abx_checkpoint_parse(const char *text, size_t len, struct abx_checkpoint *re
 	cJSON_Delete(doc);
 	if (r < 0) {
 		abx_checkpoint_release(&c);
-		return abx_err_set(err, ABX_ECORRUPT, "it is damaged");
+		return abx_err_set(err, ABX_ECORRUPT, "it does not describe a checkpoint");
 	}
 	*ret = c;
 	return 0;

@@ -84,7 +84,7 @@ static int read_manifest(const struct abx_home *home, const char *name, struct a
 	if (r == -ENOENT || r == -ENOTDIR)
 		return ABX_ENOBOX;
 	if (r == -EFBIG)
-		return abx_err_set(err, ABX_ECORRUPT, "it is damaged");
+		return abx_err_set(err, ABX_ECORRUPT, "it does not describe a checkpoint");
 	if (r < 0)
 		return abx_err_errno(err, r, "read '%s/%s'", home->path, name);
 	return abx_checkpoint_parse(abx_buf_str(&text), text.len, ret, err);
