@@ -42,6 +42,10 @@ int main(int argc, char **argv)
 	case LB_OP_SUSPEND:
 	case LB_OP_WAKE:
 		box_hold(&rq);
+	case LB_OP_STATS:
+		box_stats(&rq);
+	case LB_OP_USAGE:
+		box_usage(&rq);
 	default:
 		box_fail(ABX_EPROTO, "install plugin and helpers of one version",
 			 "helper: unknown request %u", rq.h.op);

@@ -98,6 +98,9 @@ void box_plan_parse(const struct box_req *rq, struct box_plan *ret);
 
 /* box-pause.c */
 _Noreturn void box_hold(const struct box_req *rq);
+/* box-stats.c */
+_Noreturn void box_stats(const struct box_req *rq);
+_Noreturn void box_usage(const struct box_req *rq);
 
 /* box-layer.c: overlays of layers.  A layer is a directory with one directory for each top
  * that was written to: "root" for /, "usr" for /usr, ... */

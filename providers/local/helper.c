@@ -14,6 +14,7 @@
 #include "abxsdk/fs.h"
 #include "abxsdk/json.h"
 #include "abxsdk/spawn.h"
+#include "providers/local/limits.h"
 #include "providers/local/pause.h"
 
 #define REQUEST_MAX_BYTES ((size_t)16 << 20)
@@ -278,5 +279,8 @@ int32_t local_box_enter(struct abx_session *s, struct abx_call *call, const char
 		a->req.flags |= LB_F_HOST_NET;
 	r = local_pause_pass(s, call, b, run, &b->gate_fd);
 	a->fd_gate = b->gate_fd;
+	if (r == ABX_OK)
+		r = local_limits_enter(call, b, b->cgroup_fd);
+	memcpy(a->fd_cgroup, b->cgroup_fd, sizeof(a->fd_cgroup));
 	return r;
 }

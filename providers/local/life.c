@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "providers/local/cgroup.h"
+#include "providers/local/limits.h"
 #include "providers/local/pause.h"
 
 /* The kernel ends all processes of a killed box; longer than this it is stuck in one. */
@@ -216,8 +217,12 @@ static int32_t start_first_process(struct abx_session *s, struct abx_call *call,
 	if (r == ABX_OK)
 		r = take_live(call, b, &a.fd_live);
 	if (r == ABX_OK)
+		r = local_limits_start(s, call, b, a.fd_cgroup);
+	if (r == ABX_OK)
 		r = local_helper_start(s, call, &a, &h);
 	abx_cleanup_close(&a.fd_live);
+	for (size_t i = 0; i < LB_CGROUPS_MAX; i++)
+		abx_cleanup_close(&a.fd_cgroup[i]);
 	local_plan_release(&plan);
 	if (r != ABX_OK)
 		return r;

@@ -61,7 +61,8 @@ struct abx_session {
 /* A box as it is on disk. */
 struct local_box {
 	int dir_fd;
-	int gate_fd; /* held while somebody enters (pause.h); -1 */
+	int gate_fd;		       /* held while somebody enters (pause.h); -1 */
+	int cgroup_fd[LB_CGROUPS_MAX]; /* what they join (limits.h); -1 */
 	cJSON *doc;
 	const char *id, *name, *image, *created_at, *hostname;
 	const char *layers;	   /* what it was made over; see local_chain_read() */
@@ -105,9 +106,9 @@ int local_read_json(int dir_fd, const char *name, cJSON **ret);
 /* -ENOENT: there is no such box.  -EPROTO: its record is damaged. */
 int local_box_open(const struct abx_session *s, const char *id, struct local_box *ret);
 void local_box_release(struct local_box *b);
-#define LOCAL_BOX_INIT                      \
-	{                                   \
-		.dir_fd = -1, .gate_fd = -1 \
+#define LOCAL_BOX_INIT                                                       \
+	{                                                                    \
+		.dir_fd = -1, .gate_fd = -1, .cgroup_fd = { -1, -1, -1, -1 } \
 	}
 int local_run_open(const struct abx_session *s, const struct local_box *b, struct local_run *ret);
 int local_run_write(const struct abx_session *s, int dir_fd, pid_t pid, int64_t expires_at_ms);
@@ -271,6 +272,15 @@ int32_t local_pause(struct abx_session *, struct abx_call *, const struct abx_sa
 		    const struct abx_stop_req *);
 int32_t local_resume(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
 		     const struct abx_start_req *);
+int32_t local_watch(struct abx_session *, struct abx_call *, const struct abx_list_req *);
+/*
+ * emit_row, numbers in decimal, 0 where there is no limit:
+ *	kind=box cpu_ms mem_bytes mem_limit_bytes pids pids_limit cpu_limit_milli disk_bytes
+ *		disk_limit_bytes
+ *	kind=process pid parent user state cpu_ms mem_bytes command, one for each process
+ * cpu_ms is that of the processes which live, with their ended children.
+ */
+int32_t local_stats(struct abx_session *, struct abx_call *, const struct abx_sandbox *);
 int32_t local_destroy(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
 		      const struct abx_stop_req *);
 int32_t local_exec(struct abx_session *, struct abx_call *, const struct abx_sandbox *,

@@ -169,6 +169,11 @@ static int32_t lock_gate(struct abx_call *call, const struct local_box *b, int h
 	return ABX_OK;
 }
 
+int32_t local_pause_gate(struct abx_call *call, const struct local_box *b, int *ret_gate)
+{
+	return lock_gate(call, b, LOCK_SH, ret_gate);
+}
+
 /* Holding. */
 
 /* A helper in the box, as its root: all processes but the first into the cgroup behind

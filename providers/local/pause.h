@@ -40,6 +40,8 @@ uint32_t local_box_state(const struct local_box *b, const struct local_run *run)
  * ABX_ESTATE, already failed, when it is paused. */
 int32_t local_pause_pass(struct abx_session *s, struct abx_call *call, const struct local_box *b,
 			 const struct local_run *run, int *ret_gate);
+/* The gate alone, for who looks at a box that may be paused. */
+int32_t local_pause_gate(struct abx_call *call, const struct local_box *b, int *ret_gate);
 /* The first process was told to end, or to die: the others must be able to. */
 void local_pause_release(const struct local_box *b);
 /* The box has ended. */

@@ -43,6 +43,8 @@ enum lb_op {
 	LB_OP_GATHER,  /* all processes of the box but the first into LB_FD_CGROUP */
 	LB_OP_SUSPEND, /* or SIGSTOP for them, until all have stopped */
 	LB_OP_WAKE,    /* and SIGCONT */
+	LB_OP_STATS,   /* struct lb_process for each process of the box */
+	LB_OP_USAGE,   /* how much a directory takes on disk, whose files belong to box ids */
 };
 
 /* How ids of the box become ids of this machine. */
@@ -116,6 +118,15 @@ struct lb_entry {
 	uint64_t size_bytes;
 	int64_t mtime_s;
 	uint32_t mode, name_len;
+};
+
+/* LB_OP_STATS, on standard output.  All of it comes from the box. */
+#define LB_PROCESSES_MAX 4096
+struct lb_process {
+	int32_t pid, parent;
+	uint32_t uid;
+	char state, user[35], command[512];
+	uint64_t cpu_ms, rss_bytes;
 };
 
 /* The name of a box's first process once the box is ready: before that, its mount namespace

@@ -11,6 +11,7 @@
 
 #include "abxsdk/fs.h"
 #include "abxsdk/json.h"
+#include "providers/local/limits.h"
 
 #define RECORD_MAX_BYTES ((size_t)16 << 20)
 
@@ -29,14 +30,6 @@ static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
 		what = "inbound rules";
 	else if (p->n_ports)
 		what = "published ports";
-	else if (p->cpu_milli)
-		what = "cpu limits";
-	else if (p->max_pids)
-		what = "process limits";
-	else if (p->mem_bytes)
-		what = "memory limits";
-	else if (p->disk_bytes)
-		what = "disk limits";
 	else if (p->flags)
 		what = "these flags of provision";
 	if (!what)
@@ -93,6 +86,7 @@ struct parts {
 	int image_lock;
 	struct local_mounts mounts;
 	struct local_volumes volumes;
+	struct local_limits limits;
 };
 
 static int write_record(int dir_fd, const char *id, const struct parts *parts,
@@ -126,6 +120,8 @@ static int write_record(int dir_fd, const char *id, const struct parts *parts,
 	if (r == 0)
 		r = local_mounts_record(doc, &parts->mounts);
 	if (r == 0)
+		r = local_limits_record(doc, &parts->limits);
+	if (r == 0)
 		r = abx_json_print(doc, &b);
 	cJSON_Delete(doc);
 	if (r == 0)
@@ -149,9 +145,13 @@ static int make_box(const struct abx_session *s, const char *id, const struct pa
 	r = local_make_box_dir(s, fd, "layers");
 	if (r == 0)
 		r = write_record(fd, id, parts, p);
+	if (r == 0 && parts->limits.disk_bytes)
+		r = local_quota_set(fd, "layers", &parts->limits);
 	if (r == 0 && renameat2(s->tmp_fd, tmp, s->boxes_fd, id, RENAME_NOREPLACE) < 0)
 		r = -errno;
 	if (r < 0) {
+		if (parts->limits.project)
+			local_quota_release(fd, parts->limits.project);
 		(void)abx_fs_remove_tree(s->tmp_fd, tmp);
 		(void)close(fd);
 		return r;
@@ -227,8 +227,10 @@ static int32_t make_parts(struct abx_session *s, struct abx_call *call,
 			  const struct abx_provision *p, struct parts *parts)
 {
 	const char *image = wanted_image(s, p);
-	int32_t r = local_mounts_make(s, call, p, &parts->mounts);
+	int32_t r = local_limits_check(s, call, p, &parts->limits);
 
+	if (r == ABX_OK)
+		r = local_mounts_make(s, call, p, &parts->mounts);
 	if (r == ABX_OK)
 		r = local_volumes_lock(s, call, p, &parts->volumes);
 	if (r == ABX_OK && image)

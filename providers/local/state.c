@@ -17,6 +17,7 @@
 #include "abxsdk/fs.h"
 #include "abxsdk/json.h"
 #include "providers/local/image.h"
+#include "providers/local/limits.h"
 
 #define RECORD_MAX_BYTES ((size_t)16 << 20)
 #define TEXT_MAX 4096
@@ -199,6 +200,8 @@ void local_box_release(struct local_box *b)
 {
 	cJSON_Delete(b->doc);
 	abx_cleanup_close(&b->gate_fd);
+	for (size_t i = 0; i < LB_CGROUPS_MAX; i++)
+		abx_cleanup_close(&b->cgroup_fd[i]);
 	abx_cleanup_close(&b->dir_fd);
 	*b = (struct local_box)LOCAL_BOX_INIT;
 }
@@ -401,11 +404,26 @@ static int32_t empty_inner(const struct abx_session *s, struct abx_call *call, i
 	return r;
 }
 
+/* The project of a box that is about to go, if it has one. */
+static void release_quota(int parent_fd, const char *name)
+{
+	abx_autoclose int fd =
+		openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct local_limits l = {0};
+	cJSON *doc = NULL;
+
+	if (fd >= 0 && local_read_json(fd, "box.json", &doc) == 0 &&
+	    local_limits_read(doc, &l) == 0 && l.project)
+		local_quota_release(fd, l.project);
+	cJSON_Delete(doc);
+}
+
 int32_t local_remove_tree(const struct abx_session *s, struct abx_call *call, int parent_fd,
 			  const char *name, const char *inner)
 {
 	int r;
 
+	release_quota(parent_fd, name);
 	if (s->map == LB_MAP_SUBID) {
 		int32_t e = empty_inner(s, call, parent_fd, name, inner);
 

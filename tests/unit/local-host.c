@@ -75,8 +75,45 @@ static int32_t emit_file(struct abx_call *call, const struct abx_file *f)
 	return 0;
 }
 
+#define ROWS_MAX 256
+static struct {
+	char kind[32], key[32], value[256];
+} rows[ROWS_MAX * 10];
+static size_t n_rows;
+
+static void keep_row(const struct abx_kv *cells, uint32_t n)
+{
+	const char *kind = "";
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (strcmp(cells[i].key, "kind") == 0)
+			kind = cells[i].value;
+		if (n_rows == ABX_N_ELEMENTS(rows))
+			return;
+		(void)snprintf(rows[n_rows].kind, sizeof(rows[0].kind), "%s", kind);
+		(void)snprintf(rows[n_rows].key, sizeof(rows[0].key), "%s", cells[i].key);
+		(void)snprintf(rows[n_rows].value, sizeof(rows[0].value), "%.255s", cells[i].value);
+		n_rows++;
+	}
+}
+
+void lh_rows_clear(void)
+{
+	n_rows = 0;
+}
+
+const char *lh_row(const char *kind, const char *key, const char *value)
+{
+	for (size_t i = 0; i < n_rows; i++)
+		if (strcmp(rows[i].kind, kind) == 0 && strcmp(rows[i].key, key) == 0 &&
+		    (!value || strcmp(rows[i].value, value) == 0))
+			return rows[i].value;
+	return NULL;
+}
+
 static int32_t emit_row(struct abx_call *call, const struct abx_kv *cells, uint32_t n)
 {
+	keep_row(cells, n);
 	for (uint32_t i = 0; i < n; i++)
 		if (strcmp(cells[i].key, "status") == 0 && strcmp(cells[i].value, "fail") == 0)
 			call->emitted++;

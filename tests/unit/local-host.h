@@ -68,6 +68,10 @@ int32_t lh_destroy(const char *id);
 int32_t lh_state(const char *id);
 /* How many boxes `list` emits for the label agentbox.box=LABEL (NULL: all). */
 int lh_count(const char *label);
+/* Rows emitted since the last clear: the value of `key` in the first row of that kind whose
+ * `key` is `value`, if given.  NULL: there is none. */
+void lh_rows_clear(void);
+const char *lh_row(const char *kind, const char *key, const char *value);
 void lh_exec(const char *id, struct abx_exec *x, struct lh_result *res);
 /* sh -c SCRIPT as USER (NULL: the box user), no input. */
 void lh_sh(const char *id, const char *user, const char *script, struct lh_result *res);

@@ -105,10 +105,6 @@ START_TEST(what_is_not_there_is_refused_by_name)
 		struct abx_provision p;
 		const char *word;
 	} cases[] = {
-		{{ABX_INIT(struct abx_provision), .cpu_milli = 1}, "cpu"},
-		{{ABX_INIT(struct abx_provision), .mem_bytes = 1}, "memory"},
-		{{ABX_INIT(struct abx_provision), .disk_bytes = 1}, "disk"},
-		{{ABX_INIT(struct abx_provision), .max_pids = 1}, "process"},
 		{{ABX_INIT(struct abx_provision), .ports = &port, .n_ports = 1}, "ports"},
 		{{ABX_INIT(struct abx_provision), .egress_allow = six}, "IPv6"},
 		{{ABX_INIT(struct abx_provision), .egress_deny = name}, "names"},
