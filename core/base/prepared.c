@@ -14,7 +14,7 @@
 #define TEXT_MAX_BYTES 4096
 #define SCHEMA 1
 
-static void one_release(struct abx_prepared *p)
+void abx_prepared_release(struct abx_prepared *p)
 {
 	free(p->name);
 	free(p->ref);
@@ -28,7 +28,7 @@ static void one_release(struct abx_prepared *p)
 void abx_prepared_list_release(struct abx_prepared_list *l)
 {
 	for (size_t i = 0; i < l->len; i++)
-		one_release(&l->items[i]);
+		abx_prepared_release(&l->items[i]);
 	free(l->items);
 	memset(l, 0, sizeof(*l));
 }
@@ -157,7 +157,7 @@ static void remove_from(struct abx_prepared_list *list, const char *name, const 
 		struct abx_prepared *p = &list->items[i];
 
 		if ((name && strcmp(p->name, name) == 0) || (ref && strcmp(p->ref, ref) == 0))
-			one_release(p);
+			abx_prepared_release(p);
 		else
 			list->items[n++] = *p;
 	}

@@ -20,6 +20,8 @@ struct abx_prepared {
 	char *from, *fingerprint, *created_at;
 	char *attempt; /* core/state/attempt.h */
 };
+void abx_prepared_release(struct abx_prepared *p);
+
 struct abx_prepared_list {
 	struct abx_prepared *items;
 	size_t len;

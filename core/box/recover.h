@@ -17,6 +17,8 @@ struct abx_leftover {
 		ABX_LEFT_SANDBOX,
 		ABX_LEFT_FILES,
 		ABX_LEFT_SNAPSHOT,
+		ABX_LEFT_IMAGE,
+		ABX_LEFT_RESOURCE,
 	} kind;
 	char *provider, *name, *id; /* name may be NULL */
 	char *box_id;		    /* of a sandbox, as its label says; or NULL */

@@ -184,23 +184,7 @@ static int run_unset(struct config_cmd *c, struct abx_err *err)
 struct rows {
 	const char **cells;
 	size_t n, cap;
-	struct abx_strv texts; /* cells that had to be made */
 };
-
-/* A file may hold anything; a terminal gets one line of it without control characters. */
-static const char *cell(struct rows *t, const char *text)
-{
-	char shown[256];
-	bool plain = true;
-
-	for (const char *at = text; at && *at; at++)
-		plain = plain && *at >= ' ' && *at < 0x7f;
-	if (plain)
-		return text;
-	abx_quote_text(text, shown, sizeof(shown));
-	abx_strv_add(&t->texts, shown);
-	return t->texts.items[t->texts.len - 1];
-}
 
 static void add_row(struct rows *t, const char *key, const char *value, const char *source)
 {
@@ -245,8 +229,7 @@ static int list_table(struct rows *t, struct abx_err *err)
 
 	add_row(&shown, "KEY", "VALUE", "SOURCE");
 	for (size_t i = 0; i < t->n; i++)
-		add_row(&shown, cell(t, t->cells[3 * i]), cell(t, t->cells[3 * i + 1]),
-			t->cells[3 * i + 2]);
+		add_row(&shown, t->cells[3 * i], t->cells[3 * i + 1], t->cells[3 * i + 2]);
 	r = abx_out_table(shown.cells, shown.n, 3, err);
 	free(shown.cells);
 	return r;
@@ -261,7 +244,6 @@ static int run_list(struct config_cmd *c, struct abx_err *err)
 	warn_problem(c);
 	collect_rows(c, &t);
 	r = c->cli->json ? list_json(&t, err) : list_table(&t, err);
-	abx_strv_release(&t.texts);
 	free(t.cells);
 	return r;
 }

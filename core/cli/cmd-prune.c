@@ -17,7 +17,8 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		return abx_usage(cli, err, "prune takes no argument");
 	r = abx_recover(&cli->app, ABX_RECOVER_LOOK, cli->provider, &found, err);
 	if (r == 0 && found.len && !dry) {
-		r = abx_ask(cli, err, "remove %zu things that were left behind", found.len);
+		r = abx_ask(cli, err, "remove %zu thing%s that %s left behind", found.len,
+			    found.len == 1 ? "" : "s", found.len == 1 ? "was" : "were");
 		if (r == 0) {
 			abx_leftovers_release(&found);
 			r = abx_recover(&cli->app, ABX_RECOVER_PRUNE, cli->provider, &found, err);

@@ -3,10 +3,9 @@
 #include "core/cli/leftovers.h"
 
 static const char *const kinds[] = {
-	[ABX_LEFT_BOX] = "box",
-	[ABX_LEFT_SANDBOX] = "sandbox",
-	[ABX_LEFT_FILES] = "files",
-	[ABX_LEFT_SNAPSHOT] = "snapshot",
+	[ABX_LEFT_BOX] = "box",	    [ABX_LEFT_SANDBOX] = "sandbox",
+	[ABX_LEFT_FILES] = "files", [ABX_LEFT_SNAPSHOT] = "snapshot",
+	[ABX_LEFT_IMAGE] = "image", [ABX_LEFT_RESOURCE] = "resource",
 };
 
 static void add_json(cJSON *doc, const struct abx_leftover *one)

@@ -44,7 +44,11 @@ int abx_attempt_begin(const struct abx_home *home, struct abx_db *db,
 
 int abx_attempt_keep(struct abx_db *db, const struct abx_attempt *a, struct abx_err *err)
 {
-	return abx_db_exec(db, err, "DELETE FROM resources WHERE attempt = ?", "s", a->id);
+	/* The row that it was begun with; what a provider announced beside it goes by itself. */
+	return abx_db_exec(db, err,
+			   "DELETE FROM resources WHERE seq ="
+			   " (SELECT min(seq) FROM resources WHERE attempt = ?)",
+			   "s", a->id);
 }
 
 void abx_attempt_end(const struct abx_home *home, struct abx_db *db, struct abx_attempt *a,

@@ -183,7 +183,7 @@ static bool same_value(const struct abx_yaml_item *a, const struct abx_yaml_item
 /* Does the new text say the same as the old one, but for the key? */
 static int verify(struct edit *e)
 {
-	struct abx_yaml_items now = {NULL, 0};
+	struct abx_yaml_items now = {0};
 	struct abx_err why = ABX_ERR_INIT;
 	int r = e->out->failed ? ABX_EINVAL
 			       : abx_yaml_read(e->name, abx_buf_str(e->out), e->out->len, NULL,

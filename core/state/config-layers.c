@@ -13,6 +13,7 @@
 #include "core/state/lock.h"
 #include "core/util/log.h"
 #include "core/util/mem.h"
+#include "core/util/parse.h"
 #include "core/util/redact.h"
 
 #define REPOSITORY_FILE "agentbox.yaml"
@@ -74,6 +75,26 @@ static void take_items(struct abx_config *c, enum abx_layer_id id,
 	}
 }
 
+/* A later version may know it; this one says that it does not. */
+static void warn_others(const char *path, const struct abx_yaml_items *items)
+{
+	static const char *const known[] = {REPOSITORY_ROOT, "services", "tasks",
+					    "replacements",  "ide",	 "carry"};
+	char shown[128];
+
+	for (size_t i = 0; i < items->n_others; i++) {
+		size_t k = 0;
+
+		while (k < ABX_N_ELEMENTS(known) && strcmp(items->others[i].key, known[k]) != 0)
+			k++;
+		if (k < ABX_N_ELEMENTS(known))
+			continue;
+		abx_quote_text(items->others[i].key, shown, sizeof(shown));
+		abx_warn("%s: line %u: unknown key '%s' is ignored", path, items->others[i].line,
+			 shown);
+	}
+}
+
 /* 0 with an empty buffer when there is no such file. */
 static int read_file(const char *path, struct abx_buf *text, struct abx_err *err)
 {
@@ -91,7 +112,7 @@ static int read_layer(struct abx_config *c, enum abx_layer_id id, const char *ro
 		      struct abx_err *err)
 {
 	abx_auto(abx_buf) struct abx_buf text = ABX_BUF_INIT(ABX_YAML_MAX_BYTES);
-	struct abx_yaml_items items = {NULL, 0};
+	struct abx_yaml_items items = {0};
 	const char *path = c->layers[id].path;
 	int r;
 
@@ -103,6 +124,8 @@ static int read_layer(struct abx_config *c, enum abx_layer_id id, const char *ro
 	if (r < 0)
 		return r;
 	take_items(c, id, &items);
+	if (root)
+		warn_others(path, &items);
 	abx_yaml_items_release(&items);
 	return 0;
 }

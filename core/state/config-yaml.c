@@ -28,6 +28,9 @@ void abx_yaml_items_release(struct abx_yaml_items *l)
 		free(l->items[i].value);
 	}
 	free(l->items);
+	for (size_t i = 0; i < l->n_others; i++)
+		free(l->others[i].key);
+	free(l->others);
 	memset(l, 0, sizeof(*l));
 }
 
@@ -279,6 +282,17 @@ static void note_section(struct reader *r, size_t key_at)
 			   r->event.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
 }
 
+static void note_other(struct reader *r, const char *key, unsigned int line)
+{
+	struct abx_yaml_items *out = &r->out;
+
+	if (r->section)
+		return;
+	out->others = abx_xreallocarray(out->others, out->n_others + 1, sizeof(*out->others));
+	out->others[out->n_others].key = abx_xstrdup(key);
+	out->others[out->n_others++].line = line;
+}
+
 /* Keys of the top level, when only one of them is wanted. */
 static int read_only(struct reader *r, const char *wanted)
 {
@@ -288,6 +302,7 @@ static int read_only(struct reader *r, const char *wanted)
 	while (code == 0 && r->event.type != YAML_MAPPING_END_EVENT) {
 		abx_autofree char *key = NULL;
 		size_t key_at = r->event.start_mark.index;
+		unsigned int line = (unsigned int)r->event.start_mark.line + 1;
 
 		code = read_key(r, "", &key);
 		for (size_t i = 0; code == 0 && i < seen.len; i++)
@@ -305,6 +320,7 @@ static int read_only(struct reader *r, const char *wanted)
 			note_section(r, key_at);
 			code = skip_node(r);
 		} else if (strcmp(key, wanted) != 0) {
+			note_other(r, key, line);
 			code = skip_node(r);
 		} else if (r->event.type == YAML_MAPPING_START_EVENT) {
 			code = read_mapping(r, "", 1, false);

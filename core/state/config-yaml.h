@@ -36,6 +36,11 @@ struct abx_yaml_item {
 struct abx_yaml_items {
 	struct abx_yaml_item *items;
 	size_t len;
+	struct abx_yaml_other { /* with a root: what else is on the top level */
+		char *key;
+		unsigned int line;
+	} * others;
+	size_t n_others;
 };
 
 void abx_yaml_items_release(struct abx_yaml_items *l);

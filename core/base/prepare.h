@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * core/base/prepare.h: making the images that boxes boot from, and clearing them away.
+ *
+ * Journaled (core/state/attempt.h): a build that was interrupted is found by its label and
+ * removed.  What was made is in <provider>-prepared.json before the call returns.
+ */
+#ifndef ABX_PREPARE_H
+#define ABX_PREPARE_H
+
+#include "core/base/prepared.h"
+#include "core/host/cloud.h"
+
+struct abx_preparer {
+	const struct abx_home *home;
+	struct abx_db *db;
+	struct abx_cloud *cloud;
+};
+
+struct abx_prepare_request {
+	const char *name; /* [a-z0-9][a-z0-9._-]*; NULL: ABX_PREPARED_DEFAULT */
+	/* A name that the provider understands ("debian:bookworm"), or a path (with a slash, or
+	 * beginning with a dot) of a tar file with a root file system. */
+	const char *from;
+	bool force; /* although there is one of that name, made from the same */
+	const struct abx_log_sink *log;
+};
+
+/* ret_made: it was not there already. */
+int abx_prepare_image(const struct abx_preparer *p, const struct abx_prepare_request *req,
+		      struct abx_prepared *ret, bool *ret_made, struct abx_err *err);
+
+/* Images of this install at the provider. */
+int abx_prepare_list(const struct abx_preparer *p, struct abx_snapshot_list *ret,
+		     struct abx_err *err);
+/* `what` is a prepared name or the provider's; ABX_ENOTFOUND when this install has none such. */
+int abx_prepare_remove(const struct abx_preparer *p, const char *what, struct abx_err *err);
+
+#endif

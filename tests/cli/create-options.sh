@@ -1,0 +1,152 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a box is given beside its project: refused early or kept, and known to every later start.
+. "${0%/*}/functions.sh"
+
+mkdir "$T/p" "$T/data" && cd "$T/p" || exit 99
+printf 'x\n' >file
+printf 'shared\n' >"$T/data/file"
+P='--provider mock -y'
+
+# The record of the only sandbox of a name, as the provider has it.
+record()
+{
+	cat "$AGENTBOX_HOME/providers/mock/sandboxes/$(ab status "$1" --json |
+		sed -n 's/^\t"sandbox_id":\t"\(.*\)",$/\1/p').json"
+}
+
+for bad in '--egress al' '--egress all,none' '--egress 10.0.0.1/8' '--cpu 0' '--cpu x' \
+	'--memory 1' '--disk 0' '--pids 0' '--mount /nope:/x' '--mount /etc' '--mount /etc:/proc/x' \
+	'--volume X:/x' '--volume v' '-p 0' '-p 65536' '-p http' '--count 0' '--count 101'; do
+	# shellcheck disable=SC2086
+	one_line_error 2 '' "create $bad" ab create $P $bad
+done
+one_line_error 6 "agentbox's own" 'nothing of agentbox itself' ab create $P --mount "$T/home:/x"
+run ab list
+is "$out" 'no boxes in this project' 'nothing was made'
+
+# shellcheck disable=SC2086
+ok 'create with all of it' ab create $P -n full --egress 'API.example.com,10.0.0.0/8' --cpu 1.5 \
+	--memory 512M --disk 1G --pids 100 --mount "$T/data:/workspace/data:rw" \
+	--volume cache:/workspace/cache -p 80 -p 8080 --size big --location moon --private-urls \
+	--timeout 0
+run record full
+for want in '"egress":.*"api.example.com,10.0.0.0/8"' '"cpu_milli":.*1500' \
+	'"mem_bytes":.*536870912' '"disk_bytes":.*1073741824' '"max_pids":.*100' "\"/workspace/data\":.*$T/data\"" \
+	'"vol-cache":.*"/workspace/cache"' '"size":.*"big"' '"location":.*"moon"' '"flags":.*4'; do
+	like "$out" "$want" "the provider got $want"
+done
+run ab exec full -- cat data/file
+is "$out" shared 'the mount is there'
+run ab status full --json
+like "$out" '"egress":.*"api.example.com,10.0.0.0/8"' 'status shows egress'
+like "$out" '"cpu":.*1.5' 'and limits'
+like "$out" '"url":.*"https://8080-' 'and addresses of its ports'
+run ab status full
+like "$out" '^memory *512 MiB$' 'for people too'
+like "$out" '^url *https://80-' 'with its addresses'
+
+ok 'a volume keeps what is in it' ab exec full -- sh -c 'echo kept >cache/file'
+run ab volume ls --provider mock
+like "$out" '^cache *vol-cache$' 'volume ls'
+one_line_error 1 "box 'full' has it" 'a volume in use stays' ab volume rm cache $P
+ok 'destroy' ab destroy full -y
+# shellcheck disable=SC2086
+ok 'another box' ab create $P -n second --volume cache:/workspace/cache
+run ab exec second -- cat cache/file
+is "$out" kept 'has the same volume'
+ok 'destroy it' ab destroy second -y
+run ab prune -y
+is "$out" 'nothing was left behind' 'prune leaves volumes alone'
+ok 'volume rm' ab volume rm cache $P
+one_line_error 1 'none' 'it is gone' ab volume rm cache $P
+
+# shellcheck disable=SC2086
+ok 'a read-only box' ab create $P -n still --readonly --setup 'echo made >made'
+run record still
+like "$out" '"start_flags":.*1' 'was started so'
+run ab exec still -- cat file made
+is "$out" "x
+made" 'after its project came'
+ok 'stop' ab stop still
+ok 'start' ab start still
+run record still
+like "$out" '"start_flags":.*1' 'every later start too'
+ok 'fork' ab fork still -n still2
+run record still2
+like "$out" '"start_flags":.*1' 'and a fork of it'
+ok 'away' ab destroy still still2 -y
+
+# shellcheck disable=SC2086
+ok 'egress none' ab create $P -n net --egress none -e HTTPS_PROXY=http://127.0.0.1:1
+like "$err" 'HTTPS_PROXY is set' 'B132 a proxy variable is warned about'
+run ab egress
+is "$out" none 'egress shows it'
+ok 'egress sets it' ab egress '*.debian.org'
+run record net
+like "$out" '"egress":.*"\*.debian.org"' 'at the provider'
+run ab egress net --json
+like "$out" '"egress":.*"\*.debian.org"' 'and on record'
+one_line_error 2 'stands alone' 'egress refuses nonsense' ab egress net none,a.b
+ok 'destroy net' ab destroy net -y
+
+ok 'config: limits of boxes' ab config set box.memory 64M
+ok 'config: ports of boxes' ab config set box.ports 80,81
+# shellcheck disable=SC2086
+ok 'create' ab create $P -n conf
+run ab status conf --json
+like "$out" '"memory_bytes":.*67108864' 'the setting counts'
+like "$out" '"ports":.*80, 81' 'lists too'
+ok 'destroy conf' ab destroy conf -y
+one_line_error 1 "'al'" 'a setting is checked like an option' ab config set box.egress al
+for key in 'egress: all' 'readonly: false' 'volumes: [a:/a]' 'ports: [1]'; do
+	printf 'defaults: {box: {%s}}\n' "$key" >agentbox.yaml
+	# shellcheck disable=SC2086
+	one_line_error 6 "'box.${key%%:*}'" "a repository may not set ${key%%:*}" ab create $P
+done
+printf 'defaults: {box: {cpu: 2}}\nfuture: {a: [b]}\nservices: {}\n' >agentbox.yaml
+# shellcheck disable=SC2086
+ok 'B120 an unknown key of a repository' ab create $P -n later
+like "$err" "line 2: unknown key 'future' is ignored" 'is warned about'
+unlike "$err" services 'a known one is not'
+ok 'destroy later' ab destroy later -y
+rm agentbox.yaml
+
+for p in mockbare; do
+	for option in '--egress none' '--cpu 1' '-p 80' '--volume a:/a' '--readonly --size x'; do
+		# shellcheck disable=SC2086
+		one_line_error 1 "$p" "$p cannot $option" ab create --provider $p -y $option
+	done
+	one_line_error 1 'cannot prepare images' "$p prepare" ab prepare --provider $p --from x
+	one_line_error 1 'cannot list volumes' "$p volume ls" ab volume ls --provider $p
+done
+run ab list -g
+is "$out" 'no boxes' 'and nothing is left'
+
+# shellcheck disable=SC2086
+run ab create $P -n many --count 3 --json
+is "$status" 0 'three at once'
+is "$(printf '%s\n' "$out" | grep -c '"name":.*"many-[123]"')" 3 'by number'
+# shellcheck disable=SC2086
+run ab create $P -n many --count 4 --json
+is "$status" 1 'one of four is new'
+is "$(printf '%s\n' "$out" | grep -c '"code":.*"exists"')" 3 'the others are said'
+run ab list
+is "$(printf '%s\n' "$out" | grep -c many-)" 4 'what was made stays'
+ok 'destroy all' ab destroy --all -y
+AGENTBOX_MOCK_FAULTS='provision:fail=EQUOTA,times=1' && export AGENTBOX_MOCK_FAULTS
+# shellcheck disable=SC2086
+run ab create $P --count 2
+is "$status" 1 'one fails'
+like "$err" '1 of 2 boxes were made' 'and is said'
+unset AGENTBOX_MOCK_FAULTS
+ok 'destroy the other' ab destroy --all -y
+
+mkdir "$T/new
+line" && cd "$T/new
+line" || exit 99
+# shellcheck disable=SC2086
+ok 'a workspace with a newline' ab create $P -n nl
+run ab list -g
+is "$(printf '%s\n' "$out" | wc -l | tr -d ' ')" 2 'is one line of a table'
+done_testing
