@@ -32,7 +32,8 @@ ok 'create with all of it' ab create $P -n full --egress 'API.example.com,10.0.0
 	--timeout 0
 run record full
 for want in '"egress":.*"api.example.com,10.0.0.0/8"' '"cpu_milli":.*1500' \
-	'"mem_bytes":.*536870912' '"disk_bytes":.*1073741824' '"max_pids":.*100' "\"/workspace/data\":.*$T/data\"" \
+	'"mem_bytes":.*536870912' '"disk_bytes":.*1073741824' '"max_pids":.*100' \
+	"\"/workspace/data\":.*$T/data\"" \
 	'"vol-cache":.*"/workspace/cache"' '"size":.*"big"' '"location":.*"moon"' '"flags":.*4'; do
 	like "$out" "$want" "the provider got $want"
 done
