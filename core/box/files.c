@@ -127,12 +127,15 @@ int abx_box_files(struct abx_app *app, struct abx_box *box, const char *dir,
 		return r;
 	abx_quote_text(path, shown, sizeof(shown));
 	c.opts.timeout_ms = LIST_TIMEOUT_MS;
-	if (abx_cloud_table(c.cloud)->list_files)
+	if (abx_cloud_table(c.cloud)->list_files) {
 		r = abx_cloud_list_files(c.cloud, &c.opts, &c.sandbox, path, &list, err);
-	else
+		if (r < 0)
+			return abx_err_wrap(err, "'%s' in the box '%s'", shown, c.sandbox.name);
+	} else {
 		r = ask_box(&c, path, shown, &list, err);
-	if (r < 0)
-		return r;
+		if (r < 0)
+			return r;
+	}
 	if (list.len)
 		qsort(list.items, list.len, sizeof(*list.items), by_name);
 	*ret = list;

@@ -10,7 +10,7 @@
 #define EXACT_MAX (UINT64_C(1) << 53)
 #define SHOWN_BYTES 256
 
-static const char *const units[] = {"_ms", "_bytes", "_percent"};
+static const char *const units[] = {"_ms", "_bytes", "_percent", "_milli"};
 
 /* The unit's place in the key, or its end. */
 static size_t unit_at(const char *key)
@@ -44,12 +44,19 @@ char *abx_cell_text(const char *key, const char *value)
 	uint64_t n;
 
 	if (abx_parse_u64(value, UINT64_MAX, &n)) {
+		/* A limit of nothing is none. */
+		if (!n && strstr(key, "limit"))
+			return abx_xstrdup("none");
 		if (strcmp(unit, "_bytes") == 0)
 			return size_text(n);
 		if (strcmp(unit, "_ms") == 0)
 			return abx_xasprintf("%.2f s", (double)n / 1000);
+		if (strcmp(unit, "_milli") == 0)
+			return abx_xasprintf("%.2f", (double)n / 1000);
 	}
 	abx_quote_text(value, shown, sizeof(shown));
+	for (size_t len = strlen(shown); len && shown[len - 1] == ' '; len--)
+		shown[len - 1] = '\0';
 	return abx_xasprintf("%s%s", shown, strcmp(unit, "_percent") == 0 ? "%" : "");
 }
 

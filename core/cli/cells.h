@@ -2,8 +2,8 @@
 /*
  * core/cli/cells.h: rows of a provider, shown.
  *
- * What a cell means is said by the end of its name: _ms, _bytes, _percent.  Values come from a
- * provider or a box, so they are quoted.
+ * What a cell means is said by the end of its name: _ms, _bytes, _percent, _milli.  Values come
+ * from a provider or a box, so they are quoted.
  */
 #ifndef ABX_CELLS_H
 #define ABX_CELLS_H
