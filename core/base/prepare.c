@@ -17,26 +17,27 @@
 
 static int check_name(const char *name, struct abx_err *err)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789._:-";
 	size_t len = strlen(name);
 	char shown[80];
 
-	if (len >= 1 && len <= 63 && strspn(name, allowed) == len && !strchr("._-", name[0]))
+	if (len >= 1 && len <= 63 && strspn(name, allowed) == len && !strchr("._:-", name[0]))
 		return 0;
 	abx_quote_text(name, shown, sizeof(shown));
 	return abx_err_set(err, ABX_EUSAGE,
-			   "'%s': an image's name is 1 to 63 of a-z, 0-9, '.', '_' and '-', "
+			   "'%s': an image's name is 1 to 63 of a-z, 0-9, '.', '_', ':' and '-', "
 			   "beginning with a letter or digit",
 			   shown);
 }
 
 static bool is_path(const char *from)
 {
-	return strchr(from, '/') || from[0] == '.';
+	return from[0] == '/' || from[0] == '.';
 }
 
 /* A name stays what it is; a path becomes an open file. */
-static int open_from(const char *from, int *ret_fd, char **ret_from, struct abx_err *err)
+static int open_from(const struct abx_preparer *p, const char *from, int *ret_fd, char **ret_from,
+		     struct abx_err *err)
 {
 	abx_autofree char *real = NULL;
 	abx_autoclose int fd = -1;
@@ -55,11 +56,12 @@ static int open_from(const char *from, int *ret_fd, char **ret_from, struct abx_
 		r = errno;
 		return abx_err_errno(err, r, "--from '%s'", shown);
 	}
-	if (!S_ISREG(st.st_mode)) {
-		(void)abx_err_set(err, ABX_EINVAL, "--from '%s': not a tar file", shown);
-		return abx_err_remedy(err, "a directory can be given to create --image as it is");
-	}
-	*ret_fd = abx_steal_fd(&fd);
+	/* On this machine a provider reads a directory itself. */
+	if (!S_ISREG(st.st_mode) &&
+	    !(S_ISDIR(st.st_mode) && (abx_cloud_caps(p->cloud) & ABX_CAP_LOCAL)))
+		return abx_err_set(err, ABX_EINVAL, "--from '%s': not a tar file", shown);
+	if (S_ISREG(st.st_mode))
+		*ret_fd = abx_steal_fd(&fd);
 	*ret_from = abx_steal_ptr(&real);
 	return 0;
 }
@@ -173,16 +175,18 @@ static int make(const struct abx_preparer *p, const struct abx_prepare_request *
 int abx_prepare_image(const struct abx_preparer *p, const struct abx_prepare_request *req,
 		      struct abx_prepared *ret, bool *ret_made, struct abx_err *err)
 {
-	const char *name = req->name ? req->name : ABX_PREPARED_DEFAULT;
+	const char *name = req->name		? req->name
+			   : is_path(req->from) ? ABX_PREPARED_DEFAULT
+						: req->from;
 	abx_autofree char *from = NULL;
 	abx_autoclose int from_fd = -1;
-	int r = check_name(name, err);
+	int r = req->name ? check_name(name, err) : 0;
 
 	if (r == 0 && !abx_cloud_table(p->cloud)->prepare)
 		r = abx_err_set(err, ABX_ENOTSUP, "provider '%s': cannot prepare images",
 				abx_cloud_name(p->cloud));
 	if (r == 0)
-		r = open_from(req->from, &from_fd, &from, err);
+		r = open_from(p, req->from, &from_fd, &from, err);
 	if (r == 0 && !req->force)
 		r = find_ready(p, name, from, ret, err);
 	if (r < 0)

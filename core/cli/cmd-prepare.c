@@ -150,9 +150,9 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 	bool status = false;
 	const struct abx_opt opts[] = {
 		{0, "from", ABX_OPT_KIND_TEXT, &req.from, "X",
-		 "debian:bookworm, or a tar file with a root file system"},
+		 "debian:bookworm, or ./FILE: a tar file with a root file system"},
 		{'n', "name", ABX_OPT_KIND_TEXT, &req.name, "NAME",
-		 "what create --image knows it by (default: default)"},
+		 "what create --image knows it by (default: X)"},
 		{'f', "force", ABX_OPT_KIND_FLAG, &req.force, NULL, "make it anew"},
 		{0, "status", ABX_OPT_KIND_FLAG, &status, NULL, "only say what is prepared"},
 		{0}};

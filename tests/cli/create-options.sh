@@ -16,8 +16,8 @@ record()
 }
 
 for bad in '--egress al' '--egress all,none' '--egress 10.0.0.1/8' '--cpu 0' '--cpu x' \
-	'--memory 1' '--disk 0' '--pids 0' '--mount /nope:/x' '--mount /etc' '--mount /etc:/proc/x' \
-	'--volume X:/x' '--volume v' '-p 0' '-p 65536' '-p http' '--count 0' '--count 101'; do
+	'--memory 1' '--disk 0' '--pids 0' '--mount /nope:/x' '--mount /etc' \
+	'--mount /etc:/proc/x' '--volume X:/x' '--volume v' '-p 0' '-p 65536' '-p http' '--count 0' '--count 101'; do
 	# shellcheck disable=SC2086
 	one_line_error 2 '' "create $bad" ab create $P $bad
 done
@@ -99,6 +99,8 @@ run ab status conf --json
 like "$out" '"memory_bytes":.*67108864' 'the setting counts'
 like "$out" '"ports":.*80, 81' 'lists too'
 ok 'destroy conf' ab destroy conf -y
+ok 'config unset' ab config unset box.memory
+ok 'config unset, too' ab config unset box.ports
 one_line_error 1 "'al'" 'a setting is checked like an option' ab config set box.egress al
 for key in 'egress: all' 'readonly: false' 'volumes: [a:/a]' 'ports: [1]'; do
 	printf 'defaults: {box: {%s}}\n' "$key" >agentbox.yaml
@@ -142,6 +144,41 @@ is "$status" 1 'one fails'
 like "$err" '1 of 2 boxes were made' 'and is said'
 unset AGENTBOX_MOCK_FAULTS
 ok 'destroy the other' ab destroy --all -y
+
+# The same on this machine, where it can be seen from within.
+if ab doctor --provider local >/dev/null 2>&1; then
+	L='--provider local -y'
+	# shellcheck disable=SC2086
+	{
+		ok 'local: mounts and a volume' ab create $L -n own --mount "$T/data:/mnt/ro" \
+			--mount "$T/data:/mnt/rw:rw" --volume cache:/mnt/cache
+		run ab exec own -- cat /mnt/ro/file
+		is "$out" shared 'local: a mount'
+		no 'local: is read-only' ab exec own -- sh -c 'echo y >/mnt/ro/new'
+		ok 'local: unless rw' ab exec own -- sh -c 'echo y >/mnt/rw/new || [ ! -w /mnt/rw ]'
+		ok 'local: a volume' ab exec own -- sh -c 'echo kept >/mnt/cache/x'
+		one_line_error 1 "box 'own'" 'local: in use' ab volume rm cache $L
+		ok 'local: away' ab destroy own -y
+		ok 'local: read-only' ab create $L -n fixed --readonly --setup 'echo s >setup' \
+			--volume cache:/mnt/cache
+		run ab exec fixed -- cat /mnt/cache/x file setup
+		is "$out" "kept
+x
+s" 'local: the volume, the project and the setup are there'
+		no 'local: nothing changes' ab exec fixed -- sh -c 'echo z >file'
+		no 'local: nothing comes' ab exec fixed -- sh -c 'echo z >new'
+		ok 'local: elsewhere it may write' ab exec fixed -- sh -c 'echo z >/tmp/new'
+		ok 'local: stop' ab stop fixed
+		no 'local: nothing changes after a restart' ab exec fixed -- sh -c 'echo z >file'
+		ok 'local: away again' ab destroy fixed -y
+		ok 'local: volume rm' ab volume rm cache $L
+		ok 'local: no egress' ab create $L -n alone --egress none
+		no 'local: nothing is reached' ab exec alone -- timeout 5 sh -c \
+			'exec 3<>/dev/tcp/192.0.2.1/80 || curl -sS -m 2 http://192.0.2.1/'
+		ok 'local: egress is known later' ab destroy alone -y
+		one_line_error 1 'sizes: not supported' 'local: no sizes' ab create $L --size x
+	}
+fi
 
 mkdir "$T/new
 line" && cd "$T/new

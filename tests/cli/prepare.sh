@@ -13,7 +13,7 @@ P='--provider mock'
 	one_line_error 2 '--from' 'prepare needs something' ab prepare $P
 	one_line_error 2 "'a/b'" 'a name is a name' ab prepare $P --from x -n a/b
 	one_line_error 1 'nope.tar' 'a path must be there' ab prepare $P --from ./nope.tar
-	one_line_error 1 'not a tar file' 'and a file' ab prepare $P --from ./
+	one_line_error 1 'not a tar file' 'and a file' ab prepare $P --from /dev/null
 	ok 'prepare' ab prepare $P --from debian:bookworm
 	is "$err" '' 'is quiet'
 	run ab prepare $P --from debian:bookworm
@@ -45,7 +45,7 @@ P='--provider mock'
 	ok 'create from it' ab create $P -y -n one --image own
 	run cat "$AGENTBOX_HOME"/providers/mock/sandboxes/*.json
 	like "$out" '"image":.*"image-[0-9a-f]*"' 'by its name here'
-	ok 'create from the other' ab create $P -y -n two --image default
+	ok 'create from the other' ab create $P -y -n two --image debian:bookworm
 	run cat "$AGENTBOX_HOME"/providers/mock/sandboxes/*.json
 	is "$(printf '%s\n' "$out" | grep -c '"image":.*"image-')" 2 'has its own too'
 	ok 'image rm' ab image rm own $P -y
