@@ -7,6 +7,7 @@
 #include "abxsdk/fs.h"
 #include "core/state/lock.h"
 #include "core/util/log.h"
+#include "core/util/mem.h"
 
 #define RECORD_MAX_BYTES ((size_t)1 << 20)
 
@@ -64,12 +65,19 @@ void abx_attempt_end(const struct abx_home *home, struct abx_db *db, struct abx_
 	(void)close(abx_steal_fd(&a->lock));
 }
 
+/* As a whole string of the JSON text. */
+static bool names(const struct abx_buf *text, const char *what)
+{
+	abx_autofree char *quoted = what ? abx_xasprintf("\"%s\"", what) : NULL;
+
+	return quoted && strstr(abx_buf_str(text), quoted);
+}
+
 bool abx_attempt_is_kept(const struct abx_home *home, const struct abx_resource_row *row)
 {
 	abx_auto(abx_buf) struct abx_buf text = ABX_BUF_INIT(RECORD_MAX_BYTES);
 
 	if (!row->record || abx_fs_read(home->fd, row->record, &text) < 0)
 		return false;
-	return (row->id && strstr(abx_buf_str(&text), row->id)) ||
-	       strstr(abx_buf_str(&text), row->attempt);
+	return names(&text, row->id) || names(&text, row->attempt);
 }

@@ -11,8 +11,8 @@
  *	abx_attempt_end(home, db, &a, surely_not_made);      always
  *
  * `what.record` names that file, below the home.  After a crash at any point, whoever finds
- * the row of an attempt that nobody is at work on looks there: a file that names the object
- * (or the attempt) keeps it, otherwise it is found by its id or label and deleted.
+ * the row of an attempt that nobody is at work on looks there: a JSON file that names the
+ * object (or the attempt) keeps it, otherwise it is found by its id or label and deleted.
  */
 #ifndef ABX_ATTEMPT_H
 #define ABX_ATTEMPT_H

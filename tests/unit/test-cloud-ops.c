@@ -338,6 +338,7 @@ START_TEST(what_is_made_is_on_record_from_the_first)
 {
 	const struct abx_attempt_of what = {"mock", "snapshot", "s1", "points/s1.json"};
 	struct abx_attempt a = ABX_ATTEMPT_INIT;
+	abx_autofree char *quoted = NULL;
 	struct abx_call_opts o = {0};
 	struct abx_resource_rows rows;
 	struct abx_snapshot_copy s;
@@ -362,6 +363,9 @@ START_TEST(what_is_made_is_on_record_from_the_first)
 	unit_write_text("points/s1.json", "{}");
 	ck_assert(!abx_attempt_is_kept(unit_home(), &rows.items[0]));
 	unit_write_text("points/s1.json", s.s.ref);
+	ck_assert(!abx_attempt_is_kept(unit_home(), &rows.items[0]));
+	quoted = abx_xasprintf("{\"ref\": \"%s\"}", s.s.ref);
+	unit_write_text("points/s1.json", quoted);
 	ck_assert(abx_attempt_is_kept(unit_home(), &rows.items[0]));
 	abx_resource_rows_release(&rows);
 	unit_ok(abx_attempt_keep(ctx.db, &a, &unit_err));
