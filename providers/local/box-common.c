@@ -261,6 +261,15 @@ char *box_read_file(int dirfd, const char *path, size_t max, size_t *ret_len)
 	return data;
 }
 
+void box_keep_lock(int fd)
+{
+	/* A mapping keeps the open file, and with it the lock; the links that /proc has of
+	 * mappings open for nobody in a user namespace. */
+	if (mmap(NULL, 1, PROT_NONE, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		box_fail_errno(errno, "keep a lock");
+	(void)close(fd);
+}
+
 void box_write_all(int fd, const void *data, size_t len)
 {
 	int r = abx_fs_write_all(fd, data, len);

@@ -350,8 +350,10 @@ static void hold(int cache_fd, const char *lock)
 		if (fd < 0 || flock(fd, LOCK_SH) < 0 || fstat(fd, &held) < 0)
 			box_fail_errno(errno, "state directory: cache lock");
 		if (fstatat(cache_fd, lock, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    named.st_ino == held.st_ino)
+		    named.st_ino == held.st_ino) {
+			box_keep_lock(fd);
 			return;
+		}
 		(void)close(fd);
 	}
 }

@@ -32,6 +32,7 @@ static _Noreturn void first_process(const struct box_req *rq)
 	/* A box may not live before it is on record: a client that was killed before that
 	 * has closed the lifeline, and all that was mounted goes with this process. */
 	await_go();
+	box_keep_lock(LB_FD_LIVE);
 	box_filter_calls();
 	box_drop_capabilities(!(rq->h.flags & LB_F_IMAGE));
 	/* An ordinary user's client can join only a dumpable process.  Nothing is in this

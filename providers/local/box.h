@@ -45,6 +45,9 @@ char *box_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Read a regular file of at most `max` bytes, never blocking on anything else: NULL and
  * errno; NUL-terminated, free() it. */
 char *box_read_file(int dirfd, const char *path, size_t max, size_t *ret_len);
+/* Keep the flock() of this descriptor for as long as the process lives, and close it: box root
+ * may open what is in /proc/1/fd, and would hold up others by locks of its own on it. */
+void box_keep_lock(int fd);
 void box_write_all(int fd, const void *data, size_t len);
 /* Give back the pages of this program that only its start needed. */
 void box_forget_pages(void);
