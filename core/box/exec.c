@@ -17,6 +17,7 @@ struct sink {
 	const struct abx_exec_request *req;
 	int write_error;
 	bool started;
+	struct abx_exec_result got;
 };
 
 /* The user's descriptor may be non-blocking: a pipe shared with somebody who made it so. */
@@ -45,11 +46,21 @@ static int on_output(void *io, int32_t stream, const void *data, size_t len)
 {
 	struct sink *sink = io;
 	int fd = stream == ABX_STREAM_STDERR ? sink->req->fd_err : sink->req->fd_out;
-	int r = fd < 0 ? 0 : write_patiently(fd, data, len);
+	const uint64_t max = sink->req->max_output, done = sink->got.bytes_out;
+	int r;
 
+	if (sink->got.truncated)
+		return ABX_ECANCELED;
+	if (max && len > max - done) {
+		len = (size_t)(max - done);
+		sink->got.truncated = true;
+	}
+	r = fd < 0 ? 0 : write_patiently(fd, data, len);
 	if (r < 0)
 		sink->write_error = -r;
-	return r;
+	else
+		sink->got.bytes_out += len;
+	return r == 0 && sink->got.truncated ? ABX_ECANCELED : r;
 }
 
 /* What a shell would say on the command's own stderr. */
@@ -73,8 +84,10 @@ static int on_started(void *io, const char *exec_id)
 {
 	struct sink *sink = io;
 
-	(void)exec_id;
+	(void)snprintf(sink->got.exec_id, sizeof(sink->got.exec_id), "%s", exec_id);
 	sink->started = true;
+	if (sink->req->started)
+		sink->req->started(sink->req->started_ctx);
 	return 0;
 }
 
@@ -98,14 +111,16 @@ static int run_on(struct abx_cloud *cloud, const struct abx_call_opts *o,
 	abx_autofree struct abx_kv *env = req->env ? abx_env_kv(req->env) : NULL;
 	int r;
 
-	x.flags = req->detached ? ABX_EXEC_DETACHED : 0;
+	x.flags = (req->detached ? ABX_EXEC_DETACHED : 0) | (req->tty ? ABX_EXEC_PTY : 0);
+	x.rows = req->rows;
+	x.cols = req->cols;
 	x.argv = req->argv;
 	x.cwd = req->cwd;
 	x.user = req->user;
 	x.env = env;
 	x.n_env = req->env ? (uint32_t)req->env->len : 0;
 	x.stdin_fd = req->fd_in;
-	x.control_fd = -1;
+	x.control_fd = req->control_fd ? *req->control_fd : -1;
 	x.timeout_ms = req->timeout_ms;
 	x.grace_ms = KILL_GRACE_MS;
 	x.io = &sink;
@@ -113,8 +128,13 @@ static int run_on(struct abx_cloud *cloud, const struct abx_call_opts *o,
 	x.output = on_output;
 	r = abx_cloud_exec(cloud, o, s, &x, &e, err);
 	*ret_started = sink.started;
+	sink.got.detached = r == 0 && e.flags & ABX_EXIT_DETACHED;
+	sink.got.timed_out = r == 0 && e.timed_out;
+	sink.got.signo = r == 0 ? e.signo : 0;
+	if (req->result)
+		*req->result = sink.got;
 	/* `agentbox exec -- yes | head`: the reader had enough, which is no failure. */
-	if (sink.write_error == EPIPE) {
+	if (sink.write_error == EPIPE || (sink.got.truncated && !sink.write_error)) {
 		*ret_code = 128 + SIGPIPE;
 		return 0;
 	}

@@ -9,11 +9,13 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 
 const struct abx_cmd abx_cmd_exec = {
 	.name = "exec",
-	.usage = "[BOX] [-e K=V] [--cwd DIR] [--user U] [--timeout T] -- COMMAND [ARG...]",
+	.usage = "[BOX] [-e K=V] [--cwd DIR] [--user U] [-t|-T] [-d] [--timeout T] -- COMMAND "
+		 "[ARG...]",
 	.summary = "Run a command in a box.",
 	.help = "Arguments, input and output pass unchanged, as with ssh, and the exit code is\n"
 		"the command's own; 125 means that agentbox itself failed.  A stopped box is\n"
-		"started first.  Ctrl-C ends the command and everything that it started.\n",
+		"started first.  Ctrl-C ends the command and everything that it started.\n"
+		"It is on a terminal when you are (-t: always, -T: never).\n",
 	.run = run,
 	.own_exit_code = true,
 };

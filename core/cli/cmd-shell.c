@@ -9,10 +9,11 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 
 const struct abx_cmd abx_cmd_shell = {
 	.name = "shell",
-	.usage = "[BOX] [-e K=V] [--cwd DIR] [--user U] [--timeout T] -- SCRIPT | COMMAND ARG...",
-	.summary = "Run a line of shell in a box, with a login shell's environment.",
-	.help = "One word behind `--` is a script for the shell; several are a command with its\n"
-		"arguments.  Exit codes are those of exec.\n",
+	.usage = "[BOX] [-e K=V] [--cwd DIR] [--user U] [-t|-T] [--timeout T] "
+		 "[-- SCRIPT | COMMAND ARG...]",
+	.summary = "A login shell in a box: interactive, or for one line.",
+	.help = "Without words behind `--` it reads what you type.  One word is a script for the\n"
+		"shell; several are a command with its arguments.  Exit codes are those of exec.\n",
 	.run = run,
 	.own_exit_code = true,
 };

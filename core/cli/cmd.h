@@ -54,6 +54,7 @@ enum abx_opt_kind {
 	ABX_OPT_KIND_TEXT,     /* const char ** */
 	ABX_OPT_KIND_LIST,     /* struct abx_strv *, may be given several times */
 	ABX_OPT_KIND_DURATION, /* int64_t *, milliseconds */
+	ABX_OPT_KIND_SIZE,     /* uint64_t *, bytes */
 };
 struct abx_opt {
 	char short_name; /* 0 = none */

@@ -1,56 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The agentbox program: finds the command, runs it, prints its error, once. */
-#include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 
 #include "core/cli/cmd.h"
+#include "core/cli/signals.h"
 #include "core/util/log.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 #include "core/util/redact.h"
-
-static int cancel_pipe[2] = {-1, -1};
-static volatile sig_atomic_t signals_seen;
-
-/* The first one asks everything to come to an orderly end; a second one does not wait. */
-static void on_signal(int signo)
-{
-	int saved = errno;
-
-	if (signals_seen++ && signo == SIGINT) {
-		static const char text[] = "\nagentbox: interrupted again, not waiting "
-					   "(agentbox prune removes what may be left)\n";
-
-		(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
-		_exit(130);
-	}
-	(void)!write(cancel_pipe[1], "", 1);
-	errno = saved;
-}
-
-static int install_signals(void)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-	struct sigaction ignore = {.sa_handler = SIG_IGN};
-
-	/* A closed standard descriptor must not be taken by a file of ours. */
-	for (int fd = 0; fd < 3; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_WRONLY : O_RDONLY) != fd)
-			return -1;
-	if (pipe2(cancel_pipe, O_CLOEXEC | O_NONBLOCK) < 0)
-		return -1;
-	for (size_t i = 0; i < ABX_N_ELEMENTS(signals); i++) {
-		struct sigaction old;
-
-		/* nohup and background jobs start with some ignored; that stays so. */
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-			(void)sigaction(signals[i], &sa, NULL);
-	}
-	(void)sigaction(SIGPIPE, &ignore, NULL);
-	return 0;
-}
 
 static void print_json_error(const struct abx_cli *cli, const struct abx_err *err)
 {
@@ -90,7 +47,7 @@ static int run_command(struct abx_cli *cli, int argc, char **argv)
 	int r;
 
 	abx_app_init(&cli->app);
-	cli->app.host.cancel_fd = cancel_pipe[0];
+	cli->app.host.cancel_fd = abx_signals_cancel_fd();
 	cli->app.host.progress = abx_progress_show;
 	cli->app.host.progress_ctx = cli;
 	r = cli->cmd->run(cli, argc, argv, &err);
@@ -147,7 +104,7 @@ int main(int argc, char **argv)
 	struct abx_cli cli = {0};
 	char shown[64];
 
-	if (install_signals() < 0) {
+	if (abx_signals_install() < 0) {
 		(void)fprintf(stderr, "agentbox: cannot set up signals: %s\n", strerror(errno));
 		return 1;
 	}

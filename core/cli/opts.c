@@ -108,6 +108,11 @@ static int store(struct parser *p, const struct abx_opt *o, const char *value, s
 		return r < 0 ? abx_usage(p->cli, err, "--%s: '%.40s' is not a duration",
 					 o->long_name, value)
 			     : 0;
+	case ABX_OPT_KIND_SIZE:
+		r = abx_parse_size_bytes(value, o->target, err);
+		return r < 0 ? abx_usage(p->cli, err, "--%s: '%.40s' is not a size", o->long_name,
+					 value)
+			     : 0;
 	}
 	return 0;
 }

@@ -97,7 +97,7 @@ static int32_t emit(struct abx_call *call, const struct abx_record_type *type, c
 	if (err.code && !call->broken.code)
 		call->broken = err;
 	abx_call_leave(call);
-	return r < ABX_EPROTO ? ABX_EIO : r;
+	return r < ABX_EBROKEN ? ABX_EIO : r;
 }
 
 int32_t abx_emit_sandbox(struct abx_call *call, const struct abx_sandbox *s)

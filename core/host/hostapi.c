@@ -37,13 +37,14 @@ static const char *const code_texts[] = {
 	"this machine failed",
 	"out of memory",
 	"the service answered nonsense",
+	"this installation is incomplete",
 };
 
 int abx_hostapi_code(int32_t code)
 {
 	if (code > 0)
 		return ABX_EPROTO;
-	return code < ABX_EPROTO ? ABX_EINTERNAL : code;
+	return code < ABX_EBROKEN ? ABX_EINTERNAL : code;
 }
 
 const char *abx_hostapi_code_text(int32_t code)
@@ -213,7 +214,7 @@ static int32_t host_store_secret(struct abx_call *call, const char *key, const c
 	abx_call_leave(call);
 	if (r < 0)
 		abx_log(ABX_LOG_DEBUG, "host", "store_secret: %s", err.text);
-	return r < ABX_EPROTO ? ABX_EIO : r;
+	return r < ABX_EBROKEN ? ABX_EIO : r;
 }
 
 static void host_trace(struct abx_call *call, const char *method, const char *path, int32_t status,

@@ -28,6 +28,7 @@ static const struct {
 	{ABX_EIO, 1, "io"},
 	{ABX_ENOMEM, 1, "no_memory"},
 	{ABX_EPROTO, 1, "protocol"},
+	{ABX_EBROKEN, 5, "provider"},
 	{ABX_EUSAGE, 2, "usage"},
 	{ABX_ENOBOX, 3, "no_such_box"},
 	{ABX_EPROVIDER, 5, "provider"},

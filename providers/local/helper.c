@@ -158,7 +158,8 @@ int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
 	}
 	local_helper_kill(&h);
 	if (r == -ENOENT)
-		return local_fail(call, ABX_EIO, "reinstall agentbox, or set AGENTBOX_LIBEXEC_PATH",
+		return local_fail(call, ABX_EBROKEN,
+				  "reinstall agentbox, or set AGENTBOX_LIBEXEC_PATH",
 				  "helper program: %s is missing", a->program);
 	return local_fail_errno(call, -r, "helper program: %s", a->program);
 }

@@ -65,11 +65,14 @@ void abx_supervise_end(struct abx_supervisor *s)
 	}
 }
 
-void abx_supervise_signal(const struct abx_supervisor *s, int signo)
+void abx_supervise_signal(struct abx_supervisor *s, int signo)
 {
 	/* Not once its number may be somebody else's. */
-	if (s->pid > 0 && !s->ended)
-		(void)kill(-s->pid, signo);
+	if (s->pid <= 0 || s->ended)
+		return;
+	(void)kill(-s->pid, signo);
+	if (signo == SIGINT || signo == SIGTERM || signo == SIGHUP || signo == SIGQUIT)
+		s->interrupted = true;
 }
 
 /* Collect who ended. */
@@ -85,6 +88,8 @@ static bool reap(struct abx_supervisor *s)
 		}
 	/* What the command left running lives on below the first process of the box; when the
 	 * tree has to end, all of it has to. */
+	if (s->ended && s->interrupted)
+		abx_supervise_end(s);
 	return s->ended && (!s->ending || (pid < 0 && errno == ECHILD));
 }
 

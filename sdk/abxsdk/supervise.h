@@ -12,7 +12,8 @@
  * The process is single-threaded, has all signals blocked and is the subreaper of the tree, so
  * a grandchild that called setsid() is still found when the tree has to end.  What the command
  * leaves running when it ends by itself lives on; once abx_supervise_end() was called,
- * nothing does: TERM, the grace, then KILL.
+ * nothing does: TERM, the grace, then KILL.  The same when it ended after a signal that asks
+ * commands to end came through abx_supervise_signal(): whoever presses Ctrl-C means all of it.
  */
 #ifndef ABXSDK_SUPERVISE_H
 #define ABXSDK_SUPERVISE_H
@@ -25,7 +26,7 @@ struct abx_supervisor {
 	pid_t pid;
 	int signal_fd; /* readable when a child ended */
 	int status;    /* a wait status */
-	bool ended, ending, killing, timed_out;
+	bool ended, ending, killing, timed_out, interrupted;
 	int64_t grace_ms, timeout_at, kill_at; /* 0: never */
 };
 
@@ -40,7 +41,7 @@ bool abx_supervise_step(struct abx_supervisor *s);
 /* From now on all of it has to end. */
 void abx_supervise_end(struct abx_supervisor *s);
 /* A signal for the command's process group. */
-void abx_supervise_signal(const struct abx_supervisor *s, int signo);
+void abx_supervise_signal(struct abx_supervisor *s, int signo);
 
 int64_t abx_monotonic_ms(void);
 

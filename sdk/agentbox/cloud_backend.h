@@ -96,7 +96,8 @@ extern "C" {
 #define ABX_EREMOTE (-14)  /* the service failed (HTTP 5xx) */
 #define ABX_EIO (-15)	   /* this machine failed: disk, descriptor */
 #define ABX_ENOMEM (-16)
-#define ABX_EPROTO (-17) /* nonsense from the service, or a broken contract */
+#define ABX_EPROTO (-17)  /* nonsense from the service, or a broken contract */
+#define ABX_EBROKEN (-18) /* a program or library that the provider needs is missing here */
 
 struct abx_call;    /* one operation under way; owned by the host     */
 struct abx_session; /* one configured account; owned by the provider  */

@@ -71,7 +71,7 @@ like "$out" "^agentbox: .*no-such-$TAG" 'is named'
 
 word=7$(printf %s "$TAG" | tr a-f 1-6)
 printf 'wait READY\nsend \\x03\n' >"$T/intr"
-on_tty "$T/intr" agentbox exec "$one" -- sh -c "echo READY; sleep $word; echo no"
+on_tty "$T/intr" agentbox exec "$one" -- sh -c "echo READY; exec sleep $word"
 is "$status" 130 'Ctrl-C is typed there'
 wait_for 10 none_running one "$word" && pass 'and ends the command' || fail 'and ends the command'
 on_tty "$T/intr" agentbox exec "$one" -- sh -c \
@@ -119,8 +119,9 @@ on_tty "$T/nothing" agentbox exec "$one" -- locale charmap
 [ "$status" -eq 127 ] && skip 'the locale is UTF-8' -- 'there is no locale program' ||
 	is "$out" UTF-8 'the locale is UTF-8'
 
-printf 'wait $\nsend echo $((40+2)); [ -t 0 ] \\&\\& exit 9\\r\n' | sed 's/\\&/\&/g' >"$T/shell"
+printf 'send echo $((40+2)); [ -t 0 ] \\&\\& exit 9\\r\n' | sed 's/\\&/\&/g' >"$T/shell"
 on_tty "$T/shell" agentbox shell "$one"
 is "$status" 9 'shell is interactive'
-like "$out" '^42$' 'and runs what is typed'
+# A line editor may say something of its own before.
+like "$out" '42$' 'and runs what is typed'
 suite_done
