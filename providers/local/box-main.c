@@ -30,6 +30,10 @@ int main(int argc, char **argv)
 		box_remove(&rq);
 	case LB_OP_BOOTSTRAP:
 		box_bootstrap(&rq);
+	case LB_OP_SEAL:
+		box_op_seal(&rq);
+	case LB_OP_MERGE:
+		box_op_merge(&rq);
 	case LB_OP_EXEC:
 		box_exec(&rq);
 	case LB_OP_UPLOAD:

@@ -241,6 +241,8 @@ void box_mount_root(const struct box_req *rq)
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		box_fail_errno(errno, "private mounts");
 	box_plan_parse(rq, &plan);
+	if (plan.seal)
+		box_seal(rq->path, plan.seal);
 	box_store_open(&st, rq->path, &plan);
 	if (plan.image)
 		mount_image_root(&st, plan.image);

@@ -26,6 +26,8 @@ void box_plan_parse(const struct box_req *rq, struct box_plan *ret)
 			plan.image = v;
 		else if ((v = value_of(*s, LB_PLAN_LAYER)))
 			plan.layers[plan.n_layers++] = v;
+		else if ((v = value_of(*s, LB_PLAN_SEAL)))
+			plan.seal = v;
 		else if (!value_of(*s, LB_PLAN_MOUNT) && !value_of(*s, LB_PLAN_VOLUME))
 			box_fail(ABX_EPROTO, "install plugin and helpers of one version",
 				 "helper: unknown part of a box: %.256s", *s);

@@ -96,6 +96,7 @@ struct box_plan {
 	const char *image;   /* NULL: the host's root, as far as box root may read it */
 	const char **layers; /* topmost first */
 	size_t n_layers;
+	const char *seal; /* NULL, or what the writable layer becomes before all else */
 };
 void box_plan_parse(const struct box_req *rq, struct box_plan *ret);
 
@@ -132,6 +133,16 @@ void box_binds_attach(bool single_id, bool read_only_workspace);
 
 /* box-bootstrap.c */
 _Noreturn void box_bootstrap(const struct box_req *rq);
+
+/* box-snap.c: the current directory is the store.  Where something can still write to the
+ * writable layer, LB_MSG_IN_USE is the answer and this process ends. */
+void box_seal(const char *own, const char *layer);
+_Noreturn void box_op_seal(const struct box_req *rq);
+_Noreturn void box_op_merge(const struct box_req *rq);
+
+/* box-merge.c: make `name` in a directory of the n layers `from`, the topmost first, as a
+ * copy of what nobody may change meanwhile or of hard links; returns bytes copied. */
+uint64_t box_merge(const int *from, size_t n, int to_parent, const char *name, bool link);
 
 /* box-mount.c, box-dev.c */
 /* A read-only view of a directory with all that is mounted below it; 0 or errno. */

@@ -261,14 +261,12 @@ void local_helper_leave(struct local_helper *h)
 int32_t local_box_enter(struct abx_session *s, struct abx_call *call, const char *id,
 			struct local_box *b, struct local_run *run, struct local_helper_args *a)
 {
-	int r = local_box_open(s, id, b);
+	int32_t r = local_open(s, call, id, b);
 
-	if (r == -ENOENT)
-		return local_fail(call, ABX_ENOTFOUND, NULL, "box %s: there is no such box", id);
-	if (r == 0)
-		r = local_run_open(s, b, run);
-	if (r < 0)
-		return local_fail_errno(call, -r, "box %s: its record", id);
+	if (r == ABX_OK)
+		r = local_pause_pass(s, call, b, run, &b->gate_fd);
+	if (r != ABX_OK)
+		return r;
 	if (run->pidfd >= 0 && !run->ready)
 		return local_fail(call, ABX_ESTATE, NULL, "box %s: it is starting", id);
 	if (run->pidfd < 0)
@@ -278,10 +276,8 @@ int32_t local_box_enter(struct abx_session *s, struct abx_call *call, const char
 		a->req.flags |= LB_F_IMAGE;
 	if (local_net_is_host(b))
 		a->req.flags |= LB_F_HOST_NET;
-	r = local_pause_pass(s, call, b, run, &b->gate_fd);
 	a->fd_gate = b->gate_fd;
-	if (r == ABX_OK)
-		r = local_limits_enter(call, b, b->cgroup_fd);
+	r = local_limits_enter(call, b, b->cgroup_fd);
 	memcpy(a->fd_cgroup, b->cgroup_fd, sizeof(a->fd_cgroup));
 	return r;
 }

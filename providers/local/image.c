@@ -153,6 +153,10 @@ bool local_image_user(const struct abx_session *s, const char *key, char *user, 
 	}
 	if (d)
 		(void)closedir(d);
+	if (!used && local_snapshot_needs_image(s, key)) {
+		(void)snprintf(user, size, "a snapshot");
+		used = true;
+	}
 	return used;
 }
 
@@ -318,5 +322,19 @@ int32_t local_image_open(struct abx_session *s, struct abx_call *call, const cha
 	local_source_key(s, &src, ret_key);
 	r = local_image_from(s, call, &src, ret_key, &bytes, ret_lock);
 	(void)close(src.fd);
+	return r;
+}
+
+int32_t local_image_hold(struct abx_session *s, struct abx_call *call, const char *key,
+			 int *ret_lock)
+{
+	abx_autoclose int lock = local_image_lock_fd(s, key);
+	int32_t r = lock < 0 ? local_fail_errno(call, errno, "image: lock")
+			     : local_image_lock(call, lock, LOCK_SH);
+
+	if (r == ABX_OK && faccessat(s->images_fd, key, F_OK, 0) < 0)
+		return local_fail_errno(call, errno, "image %s", key);
+	if (r == ABX_OK)
+		*ret_lock = abx_steal_fd(&lock);
 	return r;
 }

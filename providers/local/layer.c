@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "abxsdk/fs.h"
 #include "abxsdk/json.h"
 
 int local_chain_parse(const char *text, struct local_chain *ret)
@@ -83,5 +84,21 @@ int local_chain_read(const struct abx_session *s, const struct local_box *b,
 	if (r == 0)
 		r = read_file(s, doc, ret);
 	cJSON_Delete(doc);
+	return r;
+}
+
+int local_chain_write(const struct local_box *b, const struct local_chain *chain,
+		      const char *sealing)
+{
+	abx_auto(abx_buf) struct abx_buf text = ABX_BUF_INIT(4096);
+	int r;
+
+	abx_buf_adds(&text, "{\"layers\": \"");
+	(void)local_chain_text(chain, &text);
+	abx_buf_addf(&text, "\", \"sealing\": \"%s\"}\n", sealing);
+	r = text.failed ? -ENOMEM : 0;
+	/* Before the rename that it speaks of, on disk too. */
+	if (r == 0)
+		r = abx_fs_write_atomic(b->dir_fd, "chain.json", text.data, text.len, 0600, true);
 	return r;
 }

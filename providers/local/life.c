@@ -84,8 +84,8 @@ static void clean_up(struct abx_call *call, const struct local_box *b)
 }
 
 /* The box's lock is held. */
-static int32_t stop_locked(struct abx_call *call, const struct local_box *b, struct local_run *run,
-			   int64_t grace_ms)
+int32_t local_stop_locked(struct abx_call *call, const struct local_box *b, struct local_run *run,
+			  int64_t grace_ms)
 {
 	bool ended = false;
 	int32_t r = ABX_OK;
@@ -120,7 +120,7 @@ static int open_first_process(pid_t pid)
 
 /* From the helper's first word to a box that runs. */
 static int32_t follow_start(struct abx_session *s, struct abx_call *call, const struct local_box *b,
-			    const struct local_helper *h, int64_t expires_at_ms,
+			    const struct local_helper *h, struct local_start *st,
 			    struct local_run *run)
 {
 	struct lb_msg m;
@@ -133,22 +133,24 @@ static int32_t follow_start(struct abx_session *s, struct abx_call *call, const 
 		return local_fail(call, ABX_EPROTO, NULL, "helper program: unexpected answer");
 	run->pid = m.value;
 	run->ready = true; /* to whom this is returned */
-	run->expires_at_ms = expires_at_ms;
+	run->expires_at_ms = st->expires_at_ms;
+	run->flags = st->flags;
 	run->pidfd = open_first_process((pid_t)m.value);
-	e = local_run_write(s, b->dir_fd, (pid_t)m.value, expires_at_ms);
+	e = local_run_write(s, b->dir_fd, (pid_t)m.value, st->expires_at_ms, st->flags);
 	/* When it has ended already, its last word says why. */
 	if (e < 0 && e != -ENOENT && e != -ESRCH)
 		return local_fail_errno(call, -e, "box %s: write run.json", b->id);
 	local_helper_control(h, LB_CTRL_GO, 0, 0);
 	r = local_helper_next(call, h, &m);
-	if (r == ABX_OK && (m.kind != LB_MSG_READY || run->pidfd < 0))
+	st->in_use = r == ABX_OK && m.kind == LB_MSG_IN_USE;
+	if (r == ABX_OK && !st->in_use && (m.kind != LB_MSG_READY || run->pidfd < 0))
 		return local_fail(call, ABX_EPROTO, NULL, "helper program: unexpected answer");
 	return r;
 }
 
 /* The lock of a running box, taken for the process that is about to be its first.  One that
  * its dead client never let go ends by itself within moments. */
-static int32_t take_live(struct abx_call *call, const struct local_box *b, int *ret_fd)
+int32_t local_live_take(struct abx_call *call, const struct local_box *b, int *ret_fd)
 {
 	abx_autoclose int fd =
 		openat(b->dir_fd, "live", O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -174,13 +176,18 @@ static int32_t take_live(struct abx_call *call, const struct local_box *b, int *
 
 /* What the box is made of. */
 static int32_t make_plan(const struct abx_session *s, struct abx_call *call,
-			 const struct local_box *b, struct local_plan *plan)
+			 const struct local_box *b, const struct local_start *st,
+			 struct local_plan *plan)
 {
 	struct local_chain chain;
 	int r = local_chain_read(s, b, &chain);
 
 	if (r < 0)
 		return local_fail_errno(call, -r, "box %s: its layers", b->id);
+	if (st->seal) {
+		local_plan_add(plan, LB_PLAN_SEAL, "layers/%s", st->seal);
+		local_plan_add(plan, LB_PLAN_LAYER, "layers/%s", st->seal);
+	}
 	if (b->image)
 		local_plan_add(plan, LB_PLAN_IMAGE, "images/%s/root", b->image);
 	for (size_t i = 0; i < chain.n; i++)
@@ -191,9 +198,8 @@ static int32_t make_plan(const struct abx_session *s, struct abx_call *call,
 	return plan->failed ? local_fail(call, ABX_ENOMEM, NULL, "out of memory") : ABX_OK;
 }
 
-static int32_t start_first_process(struct abx_session *s, struct abx_call *call,
-				   const struct local_box *b, uint32_t flags, int64_t timeout_ms,
-				   struct local_run *run)
+int32_t local_start_again(struct abx_session *s, struct abx_call *call, const struct local_box *b,
+			  struct local_start *st, struct local_run *run)
 {
 	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_START};
 	struct local_helper h = LOCAL_HELPER_INIT;
@@ -205,17 +211,17 @@ static int32_t start_first_process(struct abx_session *s, struct abx_call *call,
 	a.program = s->box_helper;
 	a.path = layers;
 	a.name = b->hostname;
-	a.req.flags = flags;
-	a.req.expires_at_ms = timeout_ms > 0 ? wall_ms() + timeout_ms : 0;
+	a.req.flags = st->flags;
+	a.req.expires_at_ms = st->expires_at_ms;
 	if (b->image)
 		a.req.flags |= LB_F_IMAGE;
 	a.fd_box = s->store_fd;
 	if (local_net_is_host(b))
 		a.req.flags |= LB_F_HOST_NET;
-	r = make_plan(s, call, b, &plan);
+	r = make_plan(s, call, b, st, &plan);
 	a.argv = (const char *const *)plan.argv;
 	if (r == ABX_OK)
-		r = take_live(call, b, &a.fd_live);
+		r = local_live_take(call, b, &a.fd_live);
 	if (r == ABX_OK)
 		r = local_limits_start(s, call, b, a.fd_cgroup);
 	if (r == ABX_OK)
@@ -226,7 +232,11 @@ static int32_t start_first_process(struct abx_session *s, struct abx_call *call,
 	local_plan_release(&plan);
 	if (r != ABX_OK)
 		return r;
-	r = follow_start(s, call, b, &h, a.req.expires_at_ms, run);
+	r = follow_start(s, call, b, &h, st, run);
+	if (r == ABX_OK && st->in_use) {
+		local_helper_wait(&h);
+		return local_stop_locked(call, b, run, 0);
+	}
 	if (r == ABX_OK) {
 		local_helper_wait(&h);
 		return local_net_start(s, call, b, run);
@@ -241,20 +251,25 @@ static int32_t start_first_process(struct abx_session *s, struct abx_call *call,
 int32_t local_start_locked(struct abx_session *s, struct abx_call *call, const struct local_box *b,
 			   uint32_t flags, int64_t timeout_ms, struct local_run *run)
 {
+	struct local_start st = {
+		.flags = flags,
+		.expires_at_ms = timeout_ms > 0 ? wall_ms() + timeout_ms : 0,
+	};
 	int32_t r;
 
 	(void)local_run_open(s, b, run);
 	if (local_box_state(b, run) == ABX_STATE_PAUSED)
 		return local_fail(call, ABX_ESTATE, "resume it", "box %s: it is paused", b->id);
-	if (run->pidfd >= 0 && run->ready)
+	if (run->pidfd >= 0 && run->ready) {
 		return ABX_OK;
+	}
 	if (s->map == LB_MAP_NONE)
 		return local_fail(call, ABX_EPERM, LOCAL_NO_IDS_REMEDY, "box %s: " LOCAL_NO_IDS,
 				  b->id);
 	/* Whoever started this one held our lock, and died. */
-	r = stop_locked(call, b, run, 0);
+	r = local_stop_locked(call, b, run, 0);
 	local_run_release(run);
-	return r == ABX_OK ? start_first_process(s, call, b, flags, timeout_ms, run) : r;
+	return r == ABX_OK ? local_start_again(s, call, b, &st, run) : r;
 }
 
 int32_t local_start(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
@@ -292,7 +307,7 @@ int32_t local_stop(struct abx_session *s, struct abx_call *call, const struct ab
 		r = local_lock(s, call, &b);
 	if (r == ABX_OK) {
 		(void)local_run_open(s, &b, &run);
-		r = stop_locked(call, &b, &run, req ? req->grace_ms : 0);
+		r = local_stop_locked(call, &b, &run, req ? req->grace_ms : 0);
 	}
 	if (r == ABX_OK) {
 		(void)unlinkat(b.dir_fd, "run.json", 0);
@@ -326,6 +341,8 @@ int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct
 {
 	struct local_box b = LOCAL_BOX_INIT;
 	struct local_run run = LOCAL_RUN_INIT;
+	struct local_chain chain;
+	bool shares = false;
 	int live = -1;
 	int32_t r = open_for_destroy(s, call, sb->id, &b);
 
@@ -333,10 +350,12 @@ int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct
 		r = local_box_lock(s, call, &b);
 	if (r == ABX_OK) {
 		(void)local_run_open(s, &b, &run);
-		r = stop_locked(call, &b, &run, req ? req->grace_ms : 0);
+		r = local_stop_locked(call, &b, &run, req ? req->grace_ms : 0);
 	}
 	if (r == ABX_OK)
-		r = take_live(call, &b, &live);
+		r = local_live_take(call, &b, &live);
+	if (r == ABX_OK && b.doc)
+		shares = local_chain_read(s, &b, &chain) < 0 || chain.n;
 	if (r == ABX_OK) {
 		/* From here on it is gone; what is left is swept by anybody if we die.  The
 		 * lock moves along with the directory. */
@@ -346,6 +365,9 @@ int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct
 			r = local_remove_tree(s, call, s->tmp_fd, sb->id, "layers");
 	}
 	abx_cleanup_close(&live);
+	/* A damaged record may have named layers. */
+	if (r == ABX_OK && (shares || !b.doc))
+		local_layers_collect(s, call);
 	local_run_release(&run);
 	local_box_release(&b);
 	return r == ABX_ENOTFOUND ? ABX_OK : r;

@@ -113,6 +113,7 @@ static int32_t local_session_open(struct abx_call *call, const struct abx_sessio
 	(void)pthread_mutex_init(&s->lock, NULL);
 	s->store_fd = s->boxes_fd = s->tmp_fd = s->images_fd = -1;
 	s->volumes_fd = s->prepared_fd = -1;
+	s->layers_fd = s->snapshots_fd = -1;
 	r = read_boot_id(s->boot_id, sizeof(s->boot_id));
 	if (r < 0) {
 		session_free(s);
@@ -207,6 +208,10 @@ static const struct abx_cloud_backend backend = {
 	.volume_ensure = local_volume_ensure,
 	.volume_list = local_volume_list,
 	.volume_delete = local_volume_delete,
+	.snapshot_create = local_snapshot_create,
+	.snapshot_list = local_snapshot_list,
+	.snapshot_exists = local_snapshot_exists,
+	.snapshot_delete = local_snapshot_delete,
 };
 
 ABX_PROVIDER_NOTE("local", LOCAL_VERSION);

@@ -16,8 +16,9 @@
  *	layers/<lid>/TOP      what was written by one that runs no more; shared, read-only
  *	boxes/<id>/net        locked by the network helper while it lives, and its state
  *	boxes/<id>/net.sock   where that helper takes requests
- *	tmp/                  boxes being made or removed; unlocked ones are swept
+ *	snapshots/<ref>.json  which layers and image a snapshot is
  *	volumes/<name>/       directories that outlive boxes
+ *	tmp/                  what is being made or removed; unlocked ones are swept
  *	cache/                shared lower layers, made by box root
  *	images/               unpacked images, made by box root
  *
@@ -48,6 +49,7 @@ struct local_exec;
 
 struct abx_session {
 	int store_fd, boxes_fd, tmp_fd, images_fd, volumes_fd, prepared_fd;
+	int layers_fd, snapshots_fd;
 	enum lb_map map;
 	uint32_t uid_base, gid_base;
 	char *box_helper, *tar_helper, *net_helper;
@@ -72,8 +74,9 @@ struct local_box {
 
 /* The running side of a box. */
 struct local_run {
-	int pidfd;  /* -1: not running */
-	bool ready; /* false: its root is not in place yet, and nobody may enter */
+	int pidfd;	/* -1: not running */
+	bool ready;	/* false: its root is not in place yet, and nobody may enter */
+	uint32_t flags; /* that it was started with */
 	int64_t pid, expires_at_ms;
 };
 
@@ -111,7 +114,8 @@ void local_box_release(struct local_box *b);
 		.dir_fd = -1, .gate_fd = -1, .cgroup_fd = { -1, -1, -1, -1 } \
 	}
 int local_run_open(const struct abx_session *s, const struct local_box *b, struct local_run *ret);
-int local_run_write(const struct abx_session *s, int dir_fd, pid_t pid, int64_t expires_at_ms);
+int local_run_write(const struct abx_session *s, int dir_fd, pid_t pid, int64_t expires_at_ms,
+		    uint32_t flags);
 void local_run_release(struct local_run *r);
 #define LOCAL_RUN_INIT      \
 	{                   \
@@ -146,6 +150,36 @@ int local_chain_text(const struct local_chain *c, struct abx_buf *b);
 int local_chain_push(struct local_chain *c, const char *lid);
 int local_chain_read(const struct abx_session *s, const struct local_box *b,
 		     struct local_chain *ret);
+
+/* Its writable layer is about to become layers/<lid>, over this chain. */
+int local_chain_write(const struct local_box *b, const struct local_chain *chain,
+		      const char *sealing);
+
+/* layer-gc.c: no layer is removed while *ret_lock is open; remove those that nobody needs. */
+int32_t local_layers_hold(const struct abx_session *s, struct abx_call *call, int *ret_lock);
+void local_layers_collect(const struct abx_session *s, struct abx_call *call);
+
+/* snapshot-store.c */
+struct local_snapshot {
+	cJSON *doc;
+	const char *ref, *name, *created_at, *sandbox_id, *image;
+	const cJSON *labels;
+	struct local_chain chain;
+	uint32_t flags;
+	int64_t size_bytes; /* -1: nobody has looked */
+};
+/* -ENOENT: there is none.  -EPROTO: its record is damaged. */
+int local_snapshot_open(const struct abx_session *s, const char *ref, struct local_snapshot *ret);
+void local_snapshot_release(struct local_snapshot *n);
+int local_snapshot_write(const struct abx_session *s, const struct local_snapshot *n,
+			 const struct abx_kv *labels, uint32_t n_labels);
+/* n is NULL where the record is damaged; ends with the first visit that is not 0. */
+int local_snapshot_each(const struct abx_session *s,
+			int (*visit)(void *ctx, const char *ref, const struct local_snapshot *n),
+			void *ctx);
+/* Is there, or may there be, a snapshot over this image? */
+bool local_snapshot_needs_image(const struct abx_session *s, const char *key);
+int32_t local_snapshot_emit(const struct abx_session *s, struct abx_call *call, const char *ref);
 
 /* plan.c: arguments of a start request (proto.h). */
 struct local_plan {
@@ -228,6 +262,20 @@ int32_t local_box_enter(struct abx_session *s, struct abx_call *call, const char
 int32_t local_open(struct abx_session *s, struct abx_call *call, const char *id,
 		   struct local_box *b);
 int32_t local_lock(struct abx_session *s, struct abx_call *call, const struct local_box *b);
+/* End a box whose lock is held. */
+int32_t local_stop_locked(struct abx_call *call, const struct local_box *b, struct local_run *run,
+			  int64_t grace_ms);
+/* The lock of a running box, for whoever is about to act as if it were one. */
+int32_t local_live_take(struct abx_call *call, const struct local_box *b, int *ret_fd);
+struct local_start {
+	uint32_t flags;
+	int64_t expires_at_ms;
+	const char *seal; /* NULL, or the id of the layer that its writable layer becomes */
+	bool in_use;	  /* set: it could not be sealed, and the box is not started */
+};
+/* Start a box that does not run and whose lock is held. */
+int32_t local_start_again(struct abx_session *s, struct abx_call *call, const struct local_box *b,
+			  struct local_start *st, struct local_run *run);
 /* Start a box whose lock is held, unless it runs already. */
 int32_t local_start_locked(struct abx_session *s, struct abx_call *call, const struct local_box *b,
 			   uint32_t flags, int64_t timeout_ms, struct local_run *run);
@@ -238,6 +286,10 @@ int32_t local_probe(struct abx_session *s, struct abx_call *call, struct lb_msg 
  * open, or while a box's record names its key. */
 int32_t local_image_open(struct abx_session *s, struct abx_call *call, const char *image,
 			 char ret_key[LOCAL_ID_MAX], int *ret_lock);
+
+/* The same for an image that a snapshot is over. */
+int32_t local_image_hold(struct abx_session *s, struct abx_call *call, const char *key,
+			 int *ret_lock);
 
 /* net.c */
 struct local_net_lack {
@@ -303,6 +355,11 @@ int32_t local_volume_delete(struct abx_session *, struct abx_call *, const char 
 int32_t local_prepare(struct abx_session *, struct abx_call *, const struct abx_prepare *);
 int32_t local_image_list(struct abx_session *, struct abx_call *, const struct abx_list_req *);
 int32_t local_image_delete(struct abx_session *, struct abx_call *, const char *);
+int32_t local_snapshot_create(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+			      const struct abx_snapshot_req *);
+int32_t local_snapshot_list(struct abx_session *, struct abx_call *, const struct abx_list_req *);
+int32_t local_snapshot_exists(struct abx_session *, struct abx_call *, const char *);
+int32_t local_snapshot_delete(struct abx_session *, struct abx_call *, const char *);
 int32_t local_doctor(struct abx_session *, struct abx_call *);
 
 #endif

@@ -63,4 +63,18 @@ static inline int abx_move_mount_fd(int fd, int target_fd)
 			    ABX_MOVE_MOUNT_F_EMPTY_PATH | ABX_MOVE_MOUNT_T_EMPTY_PATH);
 }
 
+#define ABX_FSCONFIG_SET_FLAG 0u
+#define ABX_FSCONFIG_SET_STRING 1u
+#define ABX_FSCONFIG_CMD_CREATE 6u
+
+static inline int abx_fsopen(const char *type)
+{
+	return (int)syscall(SYS_fsopen, type, 1u /* FSOPEN_CLOEXEC */);
+}
+
+static inline int abx_fsconfig(int fd, unsigned int cmd, const char *key, const char *value)
+{
+	return (int)syscall(SYS_fsconfig, fd, cmd, key, value, 0);
+}
+
 #endif

@@ -388,8 +388,13 @@ static int32_t repair(struct abx_session *s, struct abx_call *call, const struct
 	return ABX_OK;
 }
 
+int32_t local_gate_close(struct abx_call *call, const struct local_box *b, int *ret_gate)
+{
+	return lock_gate(call, b, LOCK_EX, ret_gate);
+}
+
 int32_t local_pause_pass(struct abx_session *s, struct abx_call *call, const struct local_box *b,
-			 const struct local_run *run, int *ret_gate)
+			 struct local_run *run, int *ret_gate)
 {
 	for (;;) {
 		abx_autoclose int gate = -1;
@@ -398,8 +403,11 @@ int32_t local_pause_pass(struct abx_session *s, struct abx_call *call, const str
 
 		if (r != ABX_OK)
 			return r;
+		/* A snapshot may have ended the first process, and started another one. */
+		local_run_release(run);
+		(void)local_run_open(s, b, run);
 		read_mark(b, &m);
-		if (!m.there) {
+		if (!m.there || run->pidfd < 0) {
 			*ret_gate = abx_steal_fd(&gate);
 			return ABX_OK;
 		}

@@ -36,12 +36,15 @@ int32_t local_thaw(struct abx_session *s, struct abx_call *call, const struct lo
 
 /* ABX_STATE_* of a box. */
 uint32_t local_box_state(const struct local_box *b, const struct local_run *run);
-/* Wait until the box may be entered: *ret_gate is to be held until that has happened.
- * ABX_ESTATE, already failed, when it is paused. */
+/* Wait until the box may be entered, and look who its first process is: *ret_gate is to be
+ * held until that has happened.  ABX_ESTATE, already failed, when it is paused; a box that
+ * does not run is for the caller to judge. */
 int32_t local_pause_pass(struct abx_session *s, struct abx_call *call, const struct local_box *b,
-			 const struct local_run *run, int *ret_gate);
+			 struct local_run *run, int *ret_gate);
 /* The gate alone, for who looks at a box that may be paused. */
 int32_t local_pause_gate(struct abx_call *call, const struct local_box *b, int *ret_gate);
+/* Nobody enters while *ret_gate is open, and whoever has entered can be seen. */
+int32_t local_gate_close(struct abx_call *call, const struct local_box *b, int *ret_gate);
 /* The first process was told to end, or to die: the others must be able to. */
 void local_pause_release(const struct local_box *b);
 /* The box has ended. */

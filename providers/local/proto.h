@@ -19,7 +19,7 @@
 #define LB_FD_STATUS 4
 #define LB_FD_LIFELINE 5 /* end of file: the client is gone */
 #define LB_FD_BOX 6	 /* enter: pidfd of the box; remove: a directory; else: the store */
-#define LB_FD_LIVE 7	 /* start, network: locked for as long as it runs */
+#define LB_FD_LIVE 7	 /* start, network, seal: locked for as long as it runs; merge: a lock */
 #define LB_FD_CONTROL 8	 /* network: a listening socket, where commands ask for ports */
 #define LB_FD_GATE 9	 /* enter: locked until whoever enters is in sight of others there */
 #define LB_FD_CGROUP 10	 /* and the next ones: cgroup.procs files, lb_req.n_cgroups of them */
@@ -45,6 +45,8 @@ enum lb_op {
 	LB_OP_WAKE,    /* and SIGCONT */
 	LB_OP_STATS,   /* struct lb_process for each process of the box */
 	LB_OP_USAGE,   /* how much a directory takes on disk, whose files belong to box ids */
+	LB_OP_SEAL,    /* the writable layer of a stopped box becomes a shared one */
+	LB_OP_MERGE,   /* argv: layers, the topmost first, become one more, `path` */
 };
 
 /* How ids of the box become ids of this machine. */
@@ -69,6 +71,12 @@ enum lb_map {
 #define LB_F_PROBE UINT32_C(512)	/* end when the box could run */
 #define LB_F_HOST_NET UINT32_C(0x10000) /* the box has no network namespace of its own */
 
+#define LB_F_INSIDE UINT32_C(1024) /* merge: in the user namespace of the box */
+#define LB_F_LINK UINT32_C(4096)   /* merge: hard links; nobody writes to these layers */
+
+/* LB_OP_MERGE has the store as its standard output. */
+#define LB_MERGE_STORE_FD 1
+
 struct lb_req {
 	uint32_t magic, op, flags, n_argv;
 	uint32_t n_env, map, uid_base, gid_base;
@@ -86,6 +94,7 @@ enum lb_kind {
 	LB_MSG_FAIL,	    /* code: ABX_E*; text, remedy */
 	LB_MSG_DONE,	    /* value: bytes */
 	LB_MSG_WARN,	    /* text; work goes on */
+	LB_MSG_IN_USE,	    /* seal: something can still write to the layer (code: errno) */
 };
 
 struct lb_msg {
@@ -101,6 +110,7 @@ struct lb_msg {
  */
 #define LB_PLAN_IMAGE "image" /* images/KEY/root: what is below all layers; absent: the host */
 #define LB_PLAN_LAYER "layer" /* layers/ID: written earlier, read-only; the topmost first */
+#define LB_PLAN_SEAL "seal"   /* layers/ID: first, the writable layer becomes this one */
 
 #define LB_PLAN_MOUNT "mount"	/* "rw" or "ro":LENGTH:SOURCETARGET, LENGTH that of the source */
 #define LB_PLAN_VOLUME "volume" /* NAME:TARGET */

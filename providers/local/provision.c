@@ -20,9 +20,7 @@ static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
 {
 	const char *what = NULL;
 
-	if (p->snapshot && *p->snapshot)
-		what = "snapshots";
-	else if (p->size && *p->size)
+	if (p->size && *p->size)
 		what = "sizes";
 	else if (p->location && *p->location)
 		what = "locations";
@@ -82,12 +80,28 @@ static int write_new(int dir_fd, const char *name, const void *data, size_t len)
 
 /* What was made ready for a box before there is one. */
 struct parts {
-	char image[LOCAL_ID_MAX]; /* its key; "": none */
-	int image_lock;
+	char image[LOCAL_ID_MAX + 1]; /* its key; "": none */
+	const char *snapshot;
+	struct local_chain chain; /* the layers of that snapshot */
+	int image_lock, layers_lock;
 	struct local_mounts mounts;
 	struct local_volumes volumes;
 	struct local_limits limits;
 };
+
+static int add_base(cJSON *doc, const struct parts *parts)
+{
+	abx_auto(abx_buf) struct abx_buf layers = ABX_BUF_INIT(4096);
+	int r = abx_json_add_str(doc, "image", *parts->image ? parts->image : NULL);
+
+	if (r == 0)
+		r = abx_json_add_str(doc, "snapshot", parts->snapshot);
+	if (r == 0)
+		r = local_chain_text(&parts->chain, &layers);
+	if (r == 0 && layers.len)
+		r = abx_json_add_str(doc, "layers", abx_buf_str(&layers));
+	return r;
+}
 
 static int write_record(int dir_fd, const char *id, const struct parts *parts,
 			const struct abx_provision *p)
@@ -110,7 +124,7 @@ static int write_record(int dir_fd, const char *id, const struct parts *parts,
 	if (r == 0)
 		r = abx_json_add_str(doc, "created_at", created);
 	if (r == 0)
-		r = abx_json_add_str(doc, "image", *parts->image ? parts->image : NULL);
+		r = add_base(doc, parts);
 	if (r == 0)
 		r = add_pairs(doc, "labels", p->labels, p->n_labels);
 	if (r == 0)
@@ -194,6 +208,31 @@ static int32_t make_or_adopt(struct abx_session *s, struct abx_call *call, const
 	return e == ABX_OK ? local_lock(s, call, b) : e;
 }
 
+static int32_t open_snapshot(struct abx_session *s, struct abx_call *call, const char *ref,
+			     struct parts *ret)
+{
+	struct local_snapshot n = {.doc = NULL};
+	int32_t r = local_layers_hold(s, call, &ret->layers_lock);
+	int e;
+
+	if (r != ABX_OK)
+		return r;
+	e = local_snapshot_open(s, ref, &n);
+	/* Not "not found", which would be about a box. */
+	if (e == -ENOENT)
+		return local_fail(call, ABX_EINVAL, NULL, "snapshot %.64s: there is none", ref);
+	if (e < 0)
+		return local_fail_errno(call, -e, "snapshot %s: its record", ref);
+	ret->snapshot = ref;
+	ret->chain = n.chain;
+	if (n.image) {
+		(void)snprintf(ret->image, sizeof(ret->image), "%s", n.image);
+		r = local_image_hold(s, call, n.image, &ret->image_lock);
+	}
+	local_snapshot_release(&n);
+	return r;
+}
+
 static int32_t choose_id(struct abx_call *call, const struct abx_provision *p, char *id,
 			 size_t size)
 {
@@ -233,7 +272,9 @@ static int32_t make_parts(struct abx_session *s, struct abx_call *call,
 		r = local_mounts_make(s, call, p, &parts->mounts);
 	if (r == ABX_OK)
 		r = local_volumes_lock(s, call, p, &parts->volumes);
-	if (r == ABX_OK && image)
+	if (r == ABX_OK && p->snapshot && *p->snapshot)
+		r = open_snapshot(s, call, p->snapshot, parts);
+	else if (r == ABX_OK && image)
 		r = local_image_open(s, call, image, parts->image, &parts->image_lock);
 	return r;
 }
@@ -241,6 +282,7 @@ static int32_t make_parts(struct abx_session *s, struct abx_call *call,
 static void release_parts(struct parts *parts)
 {
 	abx_cleanup_close(&parts->image_lock);
+	abx_cleanup_close(&parts->layers_lock);
 	local_volumes_unlock(&parts->volumes);
 	local_mounts_release(&parts->mounts);
 }
@@ -251,7 +293,7 @@ int32_t local_provision(struct abx_session *s, struct abx_call *call,
 	struct local_box b = LOCAL_BOX_INIT;
 	struct local_run run = LOCAL_RUN_INIT;
 	struct abx_provision p;
-	struct parts parts = {.image_lock = -1};
+	struct parts parts = {.image_lock = -1, .layers_lock = -1};
 	char id[LOCAL_ID_MAX + 1];
 	bool is_new = false;
 	int32_t r;

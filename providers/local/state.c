@@ -126,6 +126,13 @@ int local_state_open(struct abx_session *s, const char *dir)
 		r = local_make_box_dir(s, s->store_fd, "images");
 	if (r == 0)
 		r = local_make_box_dir(s, s->store_fd, "layers");
+	if (r == 0)
+		r = open_dir(s->store_fd, "snapshots", &s->snapshots_fd);
+	if (r == 0) {
+		s->layers_fd = openat(s->store_fd, "layers",
+				      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		r = s->layers_fd < 0 ? -errno : 0;
+	}
 	if (r == 0) {
 		s->images_fd = openat(s->store_fd, "images",
 				      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -136,6 +143,8 @@ int local_state_open(struct abx_session *s, const char *dir)
 
 void local_state_close(struct abx_session *s)
 {
+	abx_cleanup_close(&s->snapshots_fd);
+	abx_cleanup_close(&s->layers_fd);
 	abx_cleanup_close(&s->images_fd);
 	abx_cleanup_close(&s->prepared_fd);
 	abx_cleanup_close(&s->volumes_fd);
@@ -248,7 +257,7 @@ static bool has_ended(int pidfd)
 int local_run_open(const struct abx_session *s, const struct local_box *b, struct local_run *ret)
 {
 	struct local_run run = LOCAL_RUN_INIT;
-	int64_t start = 0, real_start = 0;
+	int64_t start = 0, real_start = 0, flags = 0;
 	const char *boot = NULL;
 	cJSON *doc = NULL;
 	int r = local_read_json(b->dir_fd, "run.json", &doc);
@@ -264,6 +273,8 @@ int local_run_open(const struct abx_session *s, const struct local_box *b, struc
 		r = abx_json_i64(doc, "expires_at_ms", &run.expires_at_ms);
 	if (r == 0)
 		r = abx_json_str(doc, "boot_id", 64, &boot);
+	if (r == 0 && abx_json_i64(doc, "flags", &flags) == 0)
+		run.flags = (uint32_t)flags;
 	/* An unreadable record names no process, as one of an earlier boot does not. */
 	if (r == 0 && boot && strcmp(boot, s->boot_id) == 0 && run.pid > 1) {
 		run.pidfd = (int)syscall(SYS_pidfd_open, (pid_t)run.pid, 0);
@@ -290,7 +301,8 @@ uint32_t local_run_state(const struct local_run *run)
 	return run->ready ? ABX_STATE_RUNNING : ABX_STATE_STARTING;
 }
 
-int local_run_write(const struct abx_session *s, int dir_fd, pid_t pid, int64_t expires_at_ms)
+int local_run_write(const struct abx_session *s, int dir_fd, pid_t pid, int64_t expires_at_ms,
+		    uint32_t flags)
 {
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(4096);
 	int64_t start;
@@ -301,8 +313,8 @@ int local_run_write(const struct abx_session *s, int dir_fd, pid_t pid, int64_t 
 		return r;
 	abx_buf_addf(&b,
 		     "{\"pid\": %d, \"start_time\": %lld, \"boot_id\": \"%s\", "
-		     "\"expires_at_ms\": %lld}\n",
-		     pid, (long long)start, s->boot_id, (long long)expires_at_ms);
+		     "\"expires_at_ms\": %lld, \"flags\": %u}\n",
+		     pid, (long long)start, s->boot_id, (long long)expires_at_ms, flags);
 	/* Not flushed: after a power loss there is no such process. */
 	return abx_fs_write_atomic(dir_fd, "run.json", b.data, b.len, 0600, false);
 }
@@ -439,6 +451,7 @@ int32_t local_sweep(const struct abx_session *s, struct abx_call *call)
 	int fd = openat(s->tmp_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
+	bool found = false;
 
 	if (!d) {
 		abx_cleanup_close(&fd);
@@ -455,13 +468,18 @@ int32_t local_sweep(const struct abx_session *s, struct abx_call *call)
 			continue;
 		/* Its maker holds a lock for as long as it lives.  What cannot be removed
 		 * now is no reason to refuse work; the next one tries again. */
-		if (flock(dead, LOCK_EX | LOCK_NB) == 0)
+		if (flock(dead, LOCK_EX | LOCK_NB) == 0) {
 			(void)local_remove_tree(s, call, s->tmp_fd, e->d_name,
 						strncmp(e->d_name, "volume-", 7) == 0 ? "data"
 										      : "layers");
+			found = true;
+		}
 		(void)close(dead);
 	}
 	(void)closedir(d);
 	local_image_collect(s, call, NULL);
+	/* Who died may have left a layer without a record. */
+	if (found)
+		local_layers_collect(s, call);
 	return ABX_OK;
 }

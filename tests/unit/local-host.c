@@ -19,6 +19,7 @@ struct abx_call {
 	struct abx_buf results;
 	uint32_t state;
 	int emitted;
+	char ref[64];
 };
 
 static struct abx_call the_call = {
@@ -148,6 +149,8 @@ static int32_t emit_resource(struct abx_call *call, const struct abx_resource *r
 static int32_t emit_snapshot(struct abx_call *call, const struct abx_snapshot *sn)
 {
 	note_result(call, sn->ref, sn->state, sn->labels, sn->n_labels);
+	(void)snprintf(call->ref, sizeof(call->ref), "%s", sn->ref);
+	call->emitted++;
 	return 0;
 }
 
@@ -327,6 +330,13 @@ int32_t lh_provision(const char *id)
 	return lh_provision_with(id, &p);
 }
 
+int32_t lh_provision_from(const char *id, const char *snapshot)
+{
+	const struct abx_provision p = {ABX_INIT(struct abx_provision), .snapshot = snapshot};
+
+	return lh_provision_with(id, &p);
+}
+
 int32_t lh_provision_with(const char *id, const struct abx_provision *more)
 {
 	const struct abx_kv labels[] = {{"agentbox", "true"}, {"agentbox.box", id}};
@@ -392,6 +402,37 @@ int lh_count(const char *label)
 
 	the_call.emitted = 0;
 	ck_assert_int_eq(lh_backend->list(lh_session, lh_call, &req), ABX_OK);
+	return the_call.emitted;
+}
+
+int32_t lh_snapshot(const char *id, uint32_t flags, char ref[64])
+{
+	const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox), .id = id};
+	const struct abx_kv labels[] = {{"agentbox.box", id}};
+	const struct abx_snapshot_req req = {
+		ABX_INIT(struct abx_snapshot_req),
+		.flags = flags,
+		.name = "a name",
+		.labels = labels,
+		.n_labels = 1,
+	};
+	int32_t r = lh_backend->snapshot_create(lh_session, lh_call, &sb, &req);
+
+	(void)snprintf(ref, sizeof(the_call.ref), "%s", r == ABX_OK ? the_call.ref : "");
+	return r;
+}
+
+int lh_count_snapshots(const char *label)
+{
+	const struct abx_kv want = {"agentbox.box", label};
+	const struct abx_list_req req = {
+		ABX_INIT(struct abx_list_req),
+		.labels = &want,
+		.n_labels = label ? 1 : 0,
+	};
+
+	the_call.emitted = 0;
+	ck_assert_int_eq(lh_backend->snapshot_list(lh_session, lh_call, &req), ABX_OK);
 	return the_call.emitted;
 }
 

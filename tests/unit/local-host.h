@@ -63,6 +63,7 @@ int32_t lh_provision(const char *id);
 int32_t lh_provision_with(const char *id, const struct abx_provision *p);
 int32_t lh_stop(const char *id);
 int32_t lh_start(const char *id, uint32_t flags);
+int32_t lh_provision_from(const char *id, const char *snapshot);
 int32_t lh_destroy(const char *id);
 /* The state that `get` emits; its error code instead when it fails. */
 int32_t lh_state(const char *id);
@@ -72,6 +73,9 @@ int lh_count(const char *label);
  * `key` is `value`, if given.  NULL: there is none. */
 void lh_rows_clear(void);
 const char *lh_row(const char *kind, const char *key, const char *value);
+/* ref: "" when it fails. */
+int32_t lh_snapshot(const char *id, uint32_t flags, char ref[64]);
+int lh_count_snapshots(const char *label);
 void lh_exec(const char *id, struct abx_exec *x, struct lh_result *res);
 /* sh -c SCRIPT as USER (NULL: the box user), no input. */
 void lh_sh(const char *id, const char *user, const char *script, struct lh_result *res);

@@ -108,7 +108,6 @@ START_TEST(what_is_not_there_is_refused_by_name)
 		{{ABX_INIT(struct abx_provision), .ports = &port, .n_ports = 1}, "ports"},
 		{{ABX_INIT(struct abx_provision), .egress_allow = six}, "IPv6"},
 		{{ABX_INIT(struct abx_provision), .egress_deny = name}, "names"},
-		{{ABX_INIT(struct abx_provision), .snapshot = "s"}, "snapshot"},
 		{{ABX_INIT(struct abx_provision), .flags = 1u << 30}, "flags"},
 	};
 	struct abx_provision p = {ABX_INIT(struct abx_provision), .egress_allow = none};
