@@ -18,10 +18,10 @@ struct abx_preparer {
 };
 
 struct abx_prepare_request {
-	/* [a-z0-9][a-z0-9._:-]*; NULL: what it is made from, or ABX_PREPARED_DEFAULT from a path. */
+	/* [a-z0-9][a-z0-9._:-]*; NULL: what it is made from, ABX_PREPARED_DEFAULT for a path. */
 	const char *name;
 	/* A name that the provider understands ("debian:bookworm"), or a path (it begins with a
-	 * slash or a dot) of a tar file, or on this machine a directory, with a root file system. */
+	 * slash or a dot) of a root file system: a tar file, on this machine also a directory. */
 	const char *from;
 	bool force; /* although there is one of that name, made from the same */
 	const struct abx_log_sink *log;

@@ -17,7 +17,8 @@ record()
 
 for bad in '--egress al' '--egress all,none' '--egress 10.0.0.1/8' '--cpu 0' '--cpu x' \
 	'--memory 1' '--disk 0' '--pids 0' '--mount /nope:/x' '--mount /etc' \
-	'--mount /etc:/proc/x' '--volume X:/x' '--volume v' '-p 0' '-p 65536' '-p http' '--count 0' '--count 101'; do
+	'--mount /etc:/proc/x' '--volume X:/x' '--volume v' '-p 0' '-p 65536' '-p http' \
+	'--count 0' '--count 101'; do
 	# shellcheck disable=SC2086
 	one_line_error 2 '' "create $bad" ab create $P $bad
 done
