@@ -14,9 +14,10 @@
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
-/* Opens what is needed, and locks the box. */
+/* Opens what is needed, and locks the box.  Elsewhere only what runs can be copied; *ret_was is
+ * how it was before. */
 static int begin(struct abx_app *app, struct abx_box *box, bool stop, struct abx_checkpointer *ret,
-		 int *ret_lock, struct abx_err *err)
+		 int *ret_lock, enum abx_box_state *ret_was, struct abx_err *err)
 {
 	struct abx_cloud *cloud;
 	int r = abx_app_cloud_of(app, box, &cloud, err);
@@ -29,7 +30,12 @@ static int begin(struct abx_app *app, struct abx_box *box, bool stop, struct abx
 		abx_recover_abandoned(app, box->provider);
 	if (r == 0)
 		r = abx_lifecycle_lock(app, box, ret_lock, err);
-	return r;
+	if (r < 0)
+		return r;
+	*ret_was = box->state;
+	if (box->state == ABX_BOX_RUNNING || (abx_cloud_caps(cloud) & ABX_CAP_LOCAL))
+		return 0;
+	return abx_lifecycle_start_locked(app, box, err);
 }
 
 static char *seed_path(const struct abx_app *app, const struct abx_box *box)
@@ -37,8 +43,10 @@ static char *seed_path(const struct abx_app *app, const struct abx_box *box)
 	return abx_home_path(&app->home, "boxes/%s/manifest", box->id);
 }
 
-/* Some providers stop or pause the source, and say so while they take the snapshot. */
-static int reload(struct abx_app *app, struct abx_box *box, struct abx_err *err)
+/* Some providers stop or pause the source, and say so while they take the snapshot.  What had to
+ * be started goes back to rest, for it may cost. */
+static int settle(struct abx_app *app, struct abx_box *box, enum abx_box_state was,
+		  struct abx_err *err)
 {
 	struct abx_box fresh = {0};
 	int r = abx_boxes_load(app->db, box->id, &fresh, err);
@@ -47,6 +55,12 @@ static int reload(struct abx_app *app, struct abx_box *box, struct abx_err *err)
 		return r;
 	abx_box_release(box);
 	*box = fresh;
+	if (box->state != ABX_BOX_RUNNING || was == ABX_BOX_RUNNING)
+		return 0;
+	if (was == ABX_BOX_PAUSED)
+		return abx_lifecycle_pause_locked(app, box, err);
+	if (was == ABX_BOX_STOPPED)
+		return abx_lifecycle_stop_locked(app, box, /* grace_ms= */ -1, err);
 	return 0;
 }
 
@@ -55,16 +69,21 @@ int abx_box_checkpoint(struct abx_app *app, struct abx_box *box, const char *nam
 {
 	abx_autofree char *seed = NULL;
 	abx_autoclose int lock = -1;
+	enum abx_box_state was = ABX_BOX_RUNNING;
+	struct abx_err why = ABX_ERR_INIT;
 	struct abx_checkpointer k;
 	int r = abx_check_box_name(name, err);
 
 	if (r == 0)
-		r = begin(app, box, stop, &k, &lock, err);
+		r = begin(app, box, stop, &k, &lock, &was, err);
 	if (r < 0)
 		return r;
 	seed = seed_path(app, box);
 	r = abx_checkpoint_take(&k, box, name, seed, ret, err);
-	return r < 0 ? r : reload(app, box, err);
+	/* There is a checkpoint, whatever becomes of the box. */
+	if (settle(app, box, was, &why) < 0)
+		abx_warn("%s", why.text);
+	return r;
 }
 
 int abx_box_checkpoint_remove(struct abx_app *app, const char *provider, const char *project,
@@ -151,22 +170,25 @@ int abx_box_fork(struct abx_app *app, struct abx_box *box, const struct abx_fork
 	struct abx_attempt attempt = ABX_ATTEMPT_INIT;
 	struct abx_checkpoint point = {0};
 	abx_autoclose int lock = -1;
+	enum abx_box_state was = ABX_BOX_RUNNING;
+	struct abx_err why = ABX_ERR_INIT;
 	struct abx_checkpointer k;
 	int r = check_names(how, err);
 
 	if (r == 0)
-		r = begin(app, box, how->stop, &k, &lock, err);
+		r = begin(app, box, how->stop, &k, &lock, &was, err);
 	if (r == 0)
 		r = abx_checkpoint_snapshot(&k, box, &attempt, &point, err);
+	if (lock >= 0 && settle(app, box, was, &why) < 0)
+		abx_warn("%s", why.text);
+	abx_cleanup_close(&lock);
+	lock = -1;
 	if (r < 0) {
 		abx_box_list_release(&boxes);
 		return r;
 	}
-	r = reload(app, box, err);
-	(void)close(abx_steal_fd(&lock));
 	seed = seed_path(app, box);
-	if (r == 0)
-		r = make_boxes(app, box, &point, seed, how, &boxes, err);
+	r = make_boxes(app, box, &point, seed, how, &boxes, err);
 	if (r < 0)
 		destroy_boxes(app, &boxes);
 	abx_checkpoint_discard(&k, &point, &attempt);

@@ -236,27 +236,30 @@ int abx_lifecycle_stop(struct abx_app *app, struct abx_box *box, int64_t grace_m
 	return r < 0 ? r : abx_lifecycle_stop_locked(app, box, grace_ms, err);
 }
 
-int abx_lifecycle_pause(struct abx_app *app, struct abx_box *box, struct abx_err *err)
+int abx_lifecycle_pause_locked(struct abx_app *app, struct abx_box *box, struct abx_err *err)
 {
-	struct abx_call_opts o = {.timeout_ms = STOP_TIMEOUT_MS};
+	const struct abx_call_opts o = {.timeout_ms = STOP_TIMEOUT_MS, .box_id = box->id};
 	struct abx_stop_req req = {ABX_INIT(struct abx_stop_req)};
-	abx_autoclose int lock = -1;
-	struct abx_sandbox s;
+	struct abx_sandbox s = abx_app_sandbox(box);
 	struct abx_cloud *cloud;
-	int r = abx_lifecycle_lock(app, box, &lock, err);
+	int r = abx_app_cloud_of(app, box, &cloud, err);
 
-	if (r == 0)
-		r = abx_app_cloud_of(app, box, &cloud, err);
 	if (r < 0)
 		return r;
 	if (!abx_cloud_table(cloud)->pause)
 		return abx_lifecycle_stop_locked(app, box, /* grace_ms= */ -1, err);
-	o.box_id = box->id;
-	s = abx_app_sandbox(box);
 	r = abx_cloud_pause(cloud, &o, &s, &req, err);
 	if (r == ABX_ENOTFOUND)
 		return say_gone(app, box, err);
 	return r < 0 ? r : settle_state(app, box, ABX_BOX_PAUSED, err);
+}
+
+int abx_lifecycle_pause(struct abx_app *app, struct abx_box *box, struct abx_err *err)
+{
+	abx_autoclose int lock = -1;
+	int r = abx_lifecycle_lock(app, box, &lock, err);
+
+	return r < 0 ? r : abx_lifecycle_pause_locked(app, box, err);
 }
 
 /* It may have been the last one that needed the snapshot which it was made of. */

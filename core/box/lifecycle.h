@@ -43,6 +43,7 @@ int abx_lifecycle_check_whole(const struct abx_box *box, struct abx_err *err);
 int abx_lifecycle_lock(struct abx_app *app, struct abx_box *box, int *ret_lock,
 		       struct abx_err *err);
 int abx_lifecycle_start_locked(struct abx_app *app, struct abx_box *box, struct abx_err *err);
+int abx_lifecycle_pause_locked(struct abx_app *app, struct abx_box *box, struct abx_err *err);
 int abx_lifecycle_stop_locked(struct abx_app *app, struct abx_box *box, int64_t grace_ms,
 			      struct abx_err *err);
 

@@ -47,6 +47,8 @@ fork' "$p: into the project"
 	done
 	ok "$p: a box that is stopped" ab stop "$box"
 	ok "$p: is forked" ab fork "$box" -n "rest-$p" --stop
+	ok "$p: it rests as before" ab status "$box" --json
+	like "$out" '"state":[[:space:]]*"stopped"' "$p: stopped"
 	ok "$p: and its fork runs" ab exec "rest-$p" -- test -e box.txt
 	is "$(snapshots "$p")" 0 "$p: no snapshot is left"
 	ok "$p: the box goes" ab destroy -y "$box"
