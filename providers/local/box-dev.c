@@ -99,7 +99,7 @@ static void raise_loopback(void)
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &ifr) < 0)
-		box_fail_errno(errno, "loopback interface");
+		box_fail_refused(errno, "loopback interface");
 	(void)close(fd);
 }
 

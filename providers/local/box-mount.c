@@ -222,7 +222,11 @@ static void ignore_file_capabilities(void)
 static void enter_root(void)
 {
 	/* Stacks the old root on the new one, so that no directory is needed to put it. */
-	if (syscall(SYS_pivot_root, ".", ".") < 0)
+	long r = syscall(SYS_pivot_root, ".", ".");
+
+	if (r < 0 && errno == EPERM)
+		box_fail_refused(errno, "pivot_root");
+	if (r < 0)
 		box_fail(ABX_EPERM, "enter the root with pivot_root (unshare -m, or bwrap)",
 			 "pivot_root: %s: this process runs in a chroot or on the initial ramfs",
 			 strerror(errno));
@@ -239,7 +243,7 @@ void box_mount_root(const struct box_req *rq)
 
 	(void)umask(0);
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		box_fail_errno(errno, "private mounts");
+		box_fail_refused(errno, "mount");
 	box_plan_parse(rq, &plan);
 	if (plan.seal)
 		box_seal(rq->path, plan.seal);

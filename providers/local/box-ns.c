@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -73,8 +74,26 @@ static _Noreturn void fail_clone(int err)
 			ABX_EPERM,
 			"start the outer container with --security-opt seccomp=unconfined",
 			"new user namespace: forbidden by a seccomp filter of the outer container");
-	box_fail(ABX_EPERM, "see `agentbox doctor --provider local`",
-		 "new user namespace: not permitted");
+	box_fail(ABX_EPERM,
+		 "leave a chroot by pivot_root (unshare -m, or bwrap); else the kernel's log may "
+		 "say "
+		 "which security module it was",
+		 "new user namespace: forbidden, by a chroot or a security module");
+}
+
+void box_fail_refused(int err, const char *what)
+{
+	if (err != EPERM && err != EACCES)
+		box_fail_errno(err, "%s", what);
+	if (sysctl_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n"))
+		box_fail(ABX_EPERM, "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+			 "%s: a new user namespace has no rights (AppArmor restricts it)", what);
+	if (seccomp_filtered())
+		box_fail(ABX_EPERM,
+			 "start the outer container with --security-opt seccomp=unconfined",
+			 "%s: forbidden by a seccomp filter of the outer container", what);
+	box_fail(ABX_EPERM, "the kernel's log may say which one (dmesg, journalctl -k)",
+		 "%s: forbidden by a security module", what);
 }
 
 unsigned long box_namespaces(const struct box_req *rq)
@@ -138,6 +157,13 @@ static void map_by_program(const char *program, const char *file, pid_t pid, uin
 			 "%s: %s refused ids %u to %u", file, program, base, base + LB_MAP_IDS - 1);
 }
 
+/* Writing more than one's own id into a map takes both. */
+static bool may_set_ids(void)
+{
+	return prctl(PR_CAPBSET_READ, CAP_SETUID, 0, 0, 0) != 0 &&
+	       prctl(PR_CAPBSET_READ, CAP_SETGID, 0, 0, 0) != 0;
+}
+
 void box_write_maps(const struct box_req *rq, pid_t pid)
 {
 	char uids[64], gids[64];
@@ -161,6 +187,9 @@ void box_write_maps(const struct box_req *rq, pid_t pid)
 	r = write_proc(pid, "uid_map", uids);
 	if (r == 0)
 		r = write_proc(pid, "gid_map", gids);
+	if (r == EPERM && rq->h.map == LB_MAP_DIRECT && !may_set_ids())
+		box_fail(ABX_EPERM, "give it CAP_SETUID and CAP_SETGID (docker run --cap-add)",
+			 "uid_map: root of this container may not hand out ids");
 	if (r == EPERM && rq->h.map == LB_MAP_DIRECT)
 		box_fail(ABX_EPERM,
 			 "give root a range of 65536 ids of this machine in /etc/subuid and "

@@ -26,8 +26,7 @@ static _Noreturn void first_process(const struct box_req *rq)
 		box_binds_open();
 	box_become_root(rq->h.map == LB_MAP_SINGLE);
 	if (sethostname(rq->name, strlen(rq->name)) < 0)
-		box_fail(ABX_EPERM, "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
-			 "new user namespace: it has no capabilities (AppArmor restricts it)");
+		box_fail_refused(errno, "set the host name of the box");
 	box_mount_root(rq);
 	/* A box may not live before it is on record: a client that was killed before that
 	 * has closed the lifeline, and all that was mounted goes with this process. */

@@ -73,6 +73,8 @@ void box_filter_calls(void);
 	((unsigned long)(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | \
 			 CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP))
 unsigned long box_namespaces(const struct box_req *rq); /* those of this box */
+/* What root of a new namespace may do, and may not here: say who forbids it. */
+_Noreturn void box_fail_refused(int err, const char *what);
 pid_t box_clone(const struct box_req *rq, unsigned long flags);
 /* In the child: wait until the parent has written the maps; end when it failed to. */
 void box_await_maps(int fd);

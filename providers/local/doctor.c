@@ -56,7 +56,8 @@ static int32_t check_box(struct abx_session *s, struct abx_call *call)
 		return r ? r : row(call, overlay, "ok", "", "");
 	}
 	no_namespace = strncmp(m.text, "new ", 4) == 0 || strstr(m.text, "uid_map") ||
-		       strstr(m.text, "gid_map");
+		       strstr(m.text, "gid_map") || strstr(m.text, ": forbidden by ") ||
+		       strstr(m.text, "has no rights");
 	if (no_namespace)
 		return row(call, namespaces, "fail", m.text, m.remedy);
 	r = row(call, namespaces, "ok", "", "");
