@@ -194,7 +194,7 @@ void local_image_collect(const struct abx_session *s, struct abx_call *call, con
 		lock = local_image_lock_fd(s, key);
 		if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0 &&
 		    (half_made || !is_used(s, key)))
-			(void)local_remove_tree(s, call, s->images_fd, e->d_name, "root");
+			(void)local_remove_tree(s, call, s->images_fd, e->d_name, ".");
 		abx_cleanup_close(&lock);
 	}
 	if (d)
@@ -210,7 +210,7 @@ int32_t local_image_make(struct abx_session *s, struct abx_call *call, const cha
 	int e;
 
 	(void)snprintf(tmp, sizeof(tmp), "new-%s", key);
-	r = local_remove_tree(s, call, s->images_fd, tmp, "root");
+	r = local_remove_tree(s, call, s->images_fd, tmp, ".");
 	if (r != ABX_OK)
 		return r;
 	e = local_make_box_dir(s, s->images_fd, tmp);
@@ -223,7 +223,7 @@ int32_t local_image_make(struct abx_session *s, struct abx_call *call, const cha
 	if (r == ABX_OK && renameat(s->images_fd, tmp, s->images_fd, key) < 0)
 		r = local_fail_errno(call, errno, "image: state directory");
 	if (r != ABX_OK)
-		(void)local_remove_tree(s, call, s->images_fd, tmp, "root");
+		(void)local_remove_tree(s, call, s->images_fd, tmp, ".");
 	return r;
 }
 

@@ -19,6 +19,7 @@
 /* The kernel ends all processes of a killed box; longer than this it is stuck in one. */
 #define KILL_WAIT_MS 10000
 #define LIVE_WAIT_MS 5000
+#define FAILED_WAIT_MS 500
 
 static int64_t wall_ms(void)
 {
@@ -109,6 +110,15 @@ int32_t local_stop_locked(struct abx_call *call, const struct local_box *b, stru
 	if (r == ABX_OK)
 		clean_up(call, b);
 	return r == ABX_OK ? local_net_ended(call, b) : r;
+}
+
+/* So that a start which failed is not seen as one that goes on; why it failed is known, and
+ * stays what the call says. */
+static void await_killed(int pidfd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	(void)poll(&p, 1, FAILED_WAIT_MS);
 }
 
 /* Starting. */
@@ -244,6 +254,8 @@ int32_t local_start_again(struct abx_session *s, struct abx_call *call, const st
 	if (run->pidfd >= 0)
 		(void)send_signal(run->pidfd, SIGKILL);
 	local_helper_kill(&h);
+	if (run->pidfd >= 0)
+		await_killed(run->pidfd);
 	local_run_release(run);
 	return r;
 }

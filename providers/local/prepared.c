@@ -282,6 +282,6 @@ int32_t local_image_delete(struct abx_session *s, struct abx_call *call, const c
 	if (e < 0)
 		return local_fail_errno(call, -e, "image: %s: remove", ref);
 	if (*key && !local_prepared_uses(s, key))
-		r = local_remove_tree(s, call, s->images_fd, key, "root");
+		r = local_remove_tree(s, call, s->images_fd, key, ".");
 	return r;
 }
