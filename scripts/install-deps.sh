@@ -48,6 +48,7 @@ test|llvm|command llvm-symbolizer|names in the reports of the sanitizers
 test|clang-format|command clang-format|checks the layout of the code
 test|clang-tidy|command clang-tidy|static analysis
 test|shellcheck|command shellcheck|checks the shell scripts
+test|e2fsprogs|command mkfs.ext4|makes a file system with quotas to test --disk on
 test|xz-utils|command xz|packs the tarball in make distcheck
 END
 }

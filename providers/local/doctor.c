@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include "providers/local/cgroup.h"
+#include "providers/local/limits.h"
+
 static int32_t row(struct abx_call *call, const char *check, const char *status, const char *detail,
 		   const char *remedy)
 {
@@ -91,6 +94,26 @@ static int32_t check_prepare(struct abx_session *s, struct abx_call *call)
 	return row(call, check, "ok", "by mmdebstrap", "");
 }
 
+/* None of these is needed for a box; who asks for one is told what is missing. */
+static int32_t check_limits(struct abx_session *s, struct abx_call *call)
+{
+	static const char *const controllers[] = {"cpu", "memory", "pids"};
+	abx_auto(abx_buf) struct abx_buf can = ABX_BUF_INIT(256), cannot = ABX_BUF_INIT(256);
+	abx_auto(abx_buf) struct abx_buf detail = ABX_BUF_INIT(1024);
+	struct local_place place;
+	uint32_t project;
+
+	for (size_t i = 0; i < ABX_N_ELEMENTS(controllers); i++)
+		abx_buf_addf(local_cgroup_find(controllers[i], &place) < 0 ? &cannot : &can, " %s",
+			     controllers[i]);
+	abx_buf_adds(local_quota_choose(s->boxes_fd, &project) < 0 ? &cannot : &can, " disk");
+	abx_buf_addf(&detail, "can be kept:%s; cannot:%s; pausing by %s",
+		     can.len ? abx_buf_str(&can) : " none",
+		     cannot.len ? abx_buf_str(&cannot) : " none",
+		     local_cgroup_find("freezer", &place) == 0 ? "cgroup" : "signals");
+	return row(call, "limits", "ok", abx_buf_str(&detail), "");
+}
+
 int32_t local_doctor(struct abx_session *s, struct abx_call *call)
 {
 	int32_t r = check_helpers(s, call);
@@ -101,5 +124,7 @@ int32_t local_doctor(struct abx_session *s, struct abx_call *call)
 		r = check_prepare(s, call);
 	if (r == ABX_OK && access(s->box_helper, X_OK) == 0 && s->map != LB_MAP_NONE)
 		r = check_box(s, call);
+	if (r == ABX_OK)
+		r = check_limits(s, call);
 	return r == ABX_OK ? check_network(s, call) : r;
 }

@@ -64,7 +64,7 @@ static int32_t wait_ms(struct abx_call *call, int64_t ms)
 
 static int32_t emit_sandbox(struct abx_call *call, const struct abx_sandbox *sb)
 {
-	call->state = sb->state;
+	__atomic_store_n(&call->state, sb->state, __ATOMIC_SEQ_CST);
 	call->emitted++;
 	return 0;
 }
@@ -373,6 +373,11 @@ int32_t lh_start(const char *id, uint32_t flags)
 					  .timeout_ms = BOX_LIFE_MS};
 
 	return lh_backend->start(lh_session, lh_call, &sb, &req);
+}
+
+uint32_t lh_told(void)
+{
+	return __atomic_load_n(&the_call.state, __ATOMIC_SEQ_CST);
 }
 
 int32_t lh_destroy(const char *id)

@@ -64,6 +64,8 @@ int32_t lh_provision_with(const char *id, const struct abx_provision *p);
 int32_t lh_stop(const char *id);
 int32_t lh_start(const char *id, uint32_t flags);
 int32_t lh_provision_from(const char *id, const char *snapshot);
+/* The state that was emitted last, by whichever operation. */
+uint32_t lh_told(void);
 int32_t lh_destroy(const char *id);
 /* The state that `get` emits; its error code instead when it fails. */
 int32_t lh_state(const char *id);
