@@ -204,10 +204,11 @@ static void say_credit(struct ctl_exec *x)
 
 static int wait_ms(const struct ctl_exec *x, bool busy)
 {
+	const int tick = x->request.beat_ms < TICK_MAX_MS ? (int)x->request.beat_ms : TICK_MAX_MS;
 	int ms = x->running ? abx_supervise_wait_ms(&x->sup) : -1;
 
-	if (x->request.beat_ms && (ms < 0 || ms > TICK_MAX_MS))
-		ms = TICK_MAX_MS;
+	if (x->request.beat_ms && (ms < 0 || ms > tick))
+		ms = tick;
 	if (x->spool.base && (ms < 0 || ms > SPOOL_IDLE_MS))
 		ms = busy ? SPOOL_LOOK_MS : SPOOL_IDLE_MS;
 	return ms;

@@ -100,9 +100,9 @@ in_box one touch go </dev/null
 wait "$pid"
 is "$(cat "$T/live")" "now
 end" 'to its end'
-in_box one yes 2>"$T/e" </dev/null | head -n 1 >"$T/o"
-is "$(cat "$T/o" "$T/e")" y 'a reader that had enough'
-wait_for 10 none_running one yes && pass 'ends the command' || fail 'ends the command'
+in_box one yes "y-$TAG" 2>"$T/e" </dev/null | head -n 1 >"$T/o"
+is "$(cat "$T/o" "$T/e")" "y-$TAG" 'a reader that had enough'
+wait_for 10 none_running one "y-$TAG" && pass 'ends the command' || fail 'ends the command'
 run in_box one sh -c 'exec >&-; echo gone >&2; exit 4'
 is "$status$err" 4gone 'a closed stdout there'
 

@@ -13,6 +13,7 @@
 
 #include "abxsdk/fs.h"
 #include "abxsdk/spawn.h"
+#include "abxsdk/user.h"
 #include "mock.h"
 
 #define WORKSPACE "/workspace"
@@ -166,12 +167,18 @@ static char *pair(const char *key, const char *value)
 	return abx_buf_steal(&b);
 }
 
-static int is_given(const struct abx_exec *req, const char *key)
+/* The later one wins, so the box's own come first and the request's last. */
+static void put(char **env, size_t *n, char *text)
 {
-	for (uint32_t i = 0; i < req->n_env; i++)
-		if (strcmp(req->env[i].key, key) == 0)
-			return 1;
-	return 0;
+	size_t key = strcspn(text, "=") + 1;
+
+	for (size_t i = 0; i < *n; i++)
+		if (strncmp(env[i], text, key) == 0) {
+			free(env[i]);
+			env[i] = text;
+			return;
+		}
+	env[(*n)++] = text;
 }
 
 static char **make_env(const struct abx_exec *req, const char *root)
@@ -185,15 +192,32 @@ static char **make_env(const struct abx_exec *req, const char *root)
 #else
 				     {"HOME", root}};
 #endif
-	char **env = calloc(req->n_env + ABX_N_ELEMENTS(own) + 1, sizeof(*env));
-	size_t n = 0;
+	abx_auto(abx_buf) struct abx_buf kept = ABX_BUF_INIT(8 << 20), at = ABX_BUF_INIT(65536);
+	size_t n = 0, n_kept = 0;
+	char **env;
 
-	for (uint32_t i = 0; env && i < req->n_env; i++)
-		env[n++] = pair(req->env[i].key, req->env[i].value);
+	abx_buf_addf(&at, "%s/../env", root);
+	(void)abx_fs_read(AT_FDCWD, abx_buf_str(&at), &kept);
+	for (size_t i = 0; i < kept.len; i++)
+		n_kept += !kept.data[i];
+	env = calloc(n_kept + req->n_env + ABX_N_ELEMENTS(own) + 1, sizeof(*env));
 	for (size_t i = 0; env && i < ABX_N_ELEMENTS(own); i++)
-		if (!is_given(req, own[i].key))
-			env[n++] = pair(own[i].key, own[i].value);
+		put(env, &n, pair(own[i].key, own[i].value));
+	for (size_t i = 0; env && i < kept.len; i += strlen(kept.data + i) + 1)
+		put(env, &n, strdup(kept.data + i));
+	for (uint32_t i = 0; env && i < req->n_env; i++)
+		put(env, &n, pair(req->env[i].key, req->env[i].value));
 	return env;
+}
+
+/* Whoever it is, it runs as ourselves; but it has to be somebody. */
+static int is_user(const char *name)
+{
+	abx_auto(abx_buf) struct abx_buf text = ABX_BUF_INIT(4 << 20);
+	struct abx_user u;
+
+	return !name || (abx_fs_read(AT_FDCWD, "/etc/passwd", &text) == 0 && text.len &&
+			 abx_user_find(text.data, name, &u));
 }
 
 /* A command under way. */
@@ -372,6 +396,8 @@ static int32_t run(struct abx_session *s, struct abx_call *call, const char *id,
 		r.end_ms = mock_host->now_ms(mock_host->ctx) + req->timeout_ms;
 	if (!argv || !env)
 		code = mock_fail(call, ABX_ENOMEM, "out of memory");
+	else if (!is_user(req->user))
+		code = mock_fail(call, ABX_EINVAL, "user: %s: not in the box", req->user);
 	else if (stat(cwd, &st) < 0 || !S_ISDIR(st.st_mode))
 		code = mock_fail(call, ABX_ENOTFOUND, "no such directory in the box: %s",
 				 req->cwd ? req->cwd : WORKSPACE);

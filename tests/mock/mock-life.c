@@ -128,6 +128,22 @@ static int32_t refuse(struct abx_call *call, const struct abx_provision *req)
 }
 #endif
 
+/* "K=V" and a NUL each: what every command of the box finds in its environment. */
+static int32_t save_env(struct abx_session *s, struct abx_call *call, const char *id,
+			const struct abx_provision *req)
+{
+	abx_autofree char *path = mock_path(s, "sandboxes/%s/env", id);
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(8 << 20);
+	int r;
+
+	for (uint32_t i = 0; i < req->n_env; i++) {
+		abx_buf_addf(&b, "%s=%s", req->env[i].key, req->env[i].value);
+		abx_buf_add(&b, "", 1);
+	}
+	r = abx_fs_write_atomic(AT_FDCWD, path, abx_buf_str(&b), b.len, 0600, false);
+	return r < 0 ? mock_fail_errno(call, r, "keep the environment") : ABX_OK;
+}
+
 int32_t mock_provision(struct abx_session *s, struct abx_call *call,
 		       const struct abx_provision *req)
 {
@@ -149,6 +165,8 @@ int32_t mock_provision(struct abx_session *s, struct abx_call *call,
 		r = mock_snapshot_use(s, call, req->snapshot, b.id);
 	if (r == ABX_OK)
 		r = make_dirs(s, call, b.id);
+	if (r == ABX_OK)
+		r = save_env(s, call, b.id, req);
 	if (r == ABX_OK)
 		r = mock_volumes_use(s, call, b.id, req);
 	if (r == ABX_OK)
