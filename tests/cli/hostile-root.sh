@@ -33,9 +33,11 @@ as_user() # SUBIDS ARG...
 	shift
 	unshare -m sh -c '
 		mount --make-rprivate / && mount --bind "$1/passwd" /etc/passwd &&
-		mount --bind "$1/$2" /etc/subuid && mount --bind "$1/$2" /etc/subgid || exit 99
+		mount --bind "$1/$2" /etc/subuid &&
+		mount --bind "$1/$2" /etc/subgid || exit 99
 		shift 2
-		exec timeout 120 "$@"' sh "$T/ids" "$subids" setpriv --reuid "$user" --regid "$user" \
+		exec timeout 120 "$@"' \
+		sh "$T/ids" "$subids" setpriv --reuid "$user" --regid "$user" \
 		--clear-groups env HOME="$T/u" AGENTBOX_HOME="$T/u/$subids" \
 		"$BUILD/tests/wrapper" agentbox "$@"
 }

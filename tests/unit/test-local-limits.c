@@ -10,11 +10,20 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "core/util/parse.h"
 #include "tests/unit/local-host.h"
 
 #define MIB (UINT64_C(1) << 20)
 
 static const struct abx_sandbox box = {ABX_INIT(struct abx_sandbox), .id = "a1"};
+
+static int64_t number(const char *text)
+{
+	uint64_t n = 0;
+
+	ck_assert_msg(text && abx_parse_u64(text, INT64_MAX, &n), "not a number: %s", text);
+	return (int64_t)n;
+}
 
 static int32_t provision(const struct abx_provision *want)
 {
@@ -159,7 +168,8 @@ START_TEST(processor_time_is_limited)
 	      "</proc/self/stat; echo $((p + q))",
 	      &res);
 	ck_assert_int_eq(res.r, ABX_OK);
-	ck_assert_int_lt(atoi(abx_buf_str(&res.out)), 40);
+	res.out.data[strcspn(res.out.data, "\n")] = '\0';
+	ck_assert_int_lt(number(res.out.data), 40);
 	lh_result_release(&res);
 }
 END_TEST
@@ -229,9 +239,9 @@ START_TEST(a_box_says_what_it_takes)
 	ck_assert_int_eq(lh_backend->stats(lh_session, lh_call, &box), ABX_OK);
 	ck_assert_ptr_ne(lh_row("process", "command", "sleep 1000"), NULL);
 	ck_assert_ptr_ne(lh_row("process", "pid", "1"), NULL);
-	ck_assert_int_ge(atoll(lh_row("box", "disk_bytes", NULL)), 8 << 20);
-	ck_assert_int_lt(atoll(lh_row("box", "disk_bytes", NULL)), 9 << 20);
-	ck_assert_int_ge(atoll(lh_row("box", "pids", NULL)), 2);
+	ck_assert_int_ge(number(lh_row("box", "disk_bytes", NULL)), 8 << 20);
+	ck_assert_int_lt(number(lh_row("box", "disk_bytes", NULL)), 9 << 20);
+	ck_assert_int_ge(number(lh_row("box", "pids", NULL)), 2);
 	ck_assert_str_eq(lh_row("box", "mem_limit_bytes", NULL), "0");
 	ck_assert_int_eq(lh_backend->pause(lh_session, lh_call, &box, NULL), ABX_OK);
 	lh_rows_clear();

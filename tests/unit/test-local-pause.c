@@ -202,7 +202,7 @@ START_TEST(a_pause_may_die_at_any_moment)
 			(void)pause_box();
 			_exit(0);
 		}
-		(void)nanosleep(&wait, NULL);
+		(void)ppoll(NULL, 0, &wait, NULL);
 		(void)kill(pid, SIGKILL);
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 		state = lh_state("a1");
