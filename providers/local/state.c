@@ -215,14 +215,25 @@ void local_box_release(struct local_box *b)
 	*b = (struct local_box)LOCAL_BOX_INIT;
 }
 
-/* Field 22 of /proc/PID/stat: a pid and its start time name a process for good. */
-static int process_start(int64_t pid, int64_t *ret_start, bool *ret_ready)
+/* PF_EXITING of the kernel: no namespaces any more, and no command can enter. */
+#define FLAG_EXITING 4
+/* How long a first process that was killed may take to see all others off. */
+#define EXITING_MS 2000
+
+struct process {
+	int64_t start; /* with the pid, this names a process for good */
+	bool ready;
+	bool exiting;
+};
+
+/* Fields 9 and 22 of /proc/PID/stat. */
+static int read_process(int64_t pid, struct process *ret)
 {
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(4096);
 	abx_autoclose int fd = -1;
 	char path[64];
 	const char *p;
-	int64_t v = 0;
+	struct process proc = {0};
 	int r;
 
 	(void)snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
@@ -232,32 +243,35 @@ static int process_start(int64_t pid, int64_t *ret_start, bool *ret_ready)
 	r = abx_buf_read_fd(&b, fd);
 	if (r < 0)
 		return r;
-	*ret_ready = strstr(abx_buf_str(&b), " (" LB_READY_NAME ") ") != NULL;
+	proc.ready = strstr(abx_buf_str(&b), " (" LB_READY_NAME ") ") != NULL;
 	p = strrchr(abx_buf_str(&b), ')');
 	for (int field = 2; p && field < 22; field++) {
 		p = strchr(p, ' ');
 		if (p)
 			p++;
+		if (p && field + 1 == 9)
+			proc.exiting = strtoul(p, NULL, 10) & FLAG_EXITING;
 	}
 	if (!p)
 		return -EPROTO;
 	for (; *p >= '0' && *p <= '9'; p++)
-		v = v * 10 + (*p - '0');
-	*ret_start = v;
+		proc.start = proc.start * 10 + (*p - '0');
+	*ret = proc;
 	return 0;
 }
 
-static bool has_ended(int pidfd)
+static bool has_ended(int pidfd, int wait_ms)
 {
 	struct pollfd p = {.fd = pidfd, .events = POLLIN};
 
-	return poll(&p, 1, 0) != 0;
+	return poll(&p, 1, wait_ms) != 0;
 }
 
 int local_run_open(const struct abx_session *s, const struct local_box *b, struct local_run *ret)
 {
 	struct local_run run = LOCAL_RUN_INIT;
-	int64_t start = 0, real_start = 0, flags = 0;
+	struct process proc = {0};
+	int64_t start = 0, flags = 0;
 	const char *boot = NULL;
 	cJSON *doc = NULL;
 	int r = local_read_json(b->dir_fd, "run.json", &doc);
@@ -278,9 +292,10 @@ int local_run_open(const struct abx_session *s, const struct local_box *b, struc
 	/* An unreadable record names no process, as one of an earlier boot does not. */
 	if (r == 0 && boot && strcmp(boot, s->boot_id) == 0 && run.pid > 1) {
 		run.pidfd = (int)syscall(SYS_pidfd_open, (pid_t)run.pid, 0);
-		if (run.pidfd >= 0 && (process_start(run.pid, &real_start, &run.ready) < 0 ||
-				       real_start != start || has_ended(run.pidfd)))
+		if (run.pidfd >= 0 && (read_process(run.pid, &proc) < 0 || proc.start != start ||
+				       has_ended(run.pidfd, proc.exiting ? EXITING_MS : 0)))
 			local_run_release(&run);
+		run.ready = run.pidfd >= 0 && proc.ready;
 	}
 	cJSON_Delete(doc);
 	*ret = run;
@@ -305,16 +320,15 @@ int local_run_write(const struct abx_session *s, int dir_fd, pid_t pid, int64_t 
 		    uint32_t flags)
 {
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(4096);
-	int64_t start;
-	bool ready;
-	int r = process_start(pid, &start, &ready);
+	struct process proc;
+	int r = read_process(pid, &proc);
 
 	if (r < 0)
 		return r;
 	abx_buf_addf(&b,
 		     "{\"pid\": %d, \"start_time\": %lld, \"boot_id\": \"%s\", "
 		     "\"expires_at_ms\": %lld, \"flags\": %u}\n",
-		     pid, (long long)start, s->boot_id, (long long)expires_at_ms, flags);
+		     pid, (long long)proc.start, s->boot_id, (long long)expires_at_ms, flags);
 	/* Not flushed: after a power loss there is no such process. */
 	return abx_fs_write_atomic(dir_fd, "run.json", b.data, b.len, 0600, false);
 }

@@ -18,7 +18,8 @@ word=5$(printf %s "$TAG" | tr a-f 1-6)
 in_box one sh -c "echo changed >file && echo new >new &&
 	rm deep/er/file && echo home >~/home &&
 	ln -s new link && chmod 700 new && mkdir -m 711 dir && truncate -s 1M sparse &&
-	git add new && git -c user.name=x -c user.email=x@example.org commit -qm agent" </dev/null ||
+	git add new &&
+	git -c user.name=x -c user.email=x@example.org commit -qm agent" </dev/null ||
 	fail 'an agent works'
 state='cat file new ~/home; ls deep/er; readlink link; stat -c %a new dir; git log --format=%s
 	git status --porcelain; git branch --show-current; wc -c <sparse; id -un'

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The suites pass for ordinary users too: one with sub-ids, one with a single id.
+. "${0%/*}/../cli/functions.sh"
+
+is_root || skip_all 'only root can become two ordinary users'
+have setpriv unshare || skip_all 'no setpriv or unshare'
+setpriv --reuid 23456 --regid 23456 --clear-groups unshare -Ur true 2>/dev/null ||
+	skip_all 'ordinary users have no user namespaces here'
+
+# Names and sub-ids in files of this test alone: nothing of the machine is changed.
+for file in passwd group subuid subgid; do
+	cat "/etc/$file" >"$T/$file" 2>/dev/null
+done
+for who in many:23456 single:23457; do
+	name=abx-${who%:*} id=${who#*:}
+	mkdir -m 700 "$T/$name" && chown "$id:$id" "$T/$name" || exit 99
+	echo "$name:x:$id:$id::$T/$name:/bin/sh" >>"$T/passwd"
+	echo "$name:x:$id:" >>"$T/group"
+done
+grep -v ':23457$\|^abx-' "$T/subuid" >"$T/subuid.new"
+echo 'abx-many:7000000:65536' | tee -a "$T/subuid.new" >"$T/subgid.new"
+chmod 755 "$T"
+chmod 644 "$T"/passwd "$T"/group "$T"/sub?id.new
+
+# What it takes to be them; the built tree is read through the mounts of this namespace.
+cat >"$T/be" <<'END'
+mount --bind "$T/passwd" /etc/passwd && mount --bind "$T/group" /etc/group || exit 99
+[ -e /etc/subuid ] && mount --bind "$T/subuid.new" /etc/subuid
+[ -e /etc/subgid ] && mount --bind "$T/subgid.new" /etc/subgid
+id=$1 home=$2
+shift 2
+cd / && exec env -i PATH="$PATH" HOME="$home" TMPDIR="$home" LC_ALL=C.UTF-8 \
+	AGENTBOX_CONTRACT_SMALL=1 AGENTBOX_CONTRACT_CREATE="$create" \
+	setpriv --reuid "$id" --regid "$id" --clear-groups --no-new-privs "$@"
+END
+sed -i 's/ --no-new-privs//' "$T/be"
+export T
+create=
+! setpriv --reuid 23456 --regid 23456 --clear-groups sh -c ': <>/dev/net/tun' 2>/dev/null &&
+	create='--egress none'
+export create
+
+as() # WHO WORD...
+{
+	case $1 in many) id=23456 ;; *) id=23457 ;; esac
+	home=$T/abx-$1
+	shift
+	unshare -m sh "$T/be" "$id" "$home" "$BUILD/tests/wrapper" "$@"
+}
+
+run as single test -x "$BUILD/agentbox" -a -r "$BUILD/tests/contract/agentbox-contract-tool"
+[ "$status" -eq 0 ] || skip_all 'the built tree is not readable for others'
+for who in many single; do
+	run as "$who" agentbox doctor --provider local
+	[ "$status" -eq 0 ] || diag "$out"
+	for suite in ${AGENTBOX_TEST_SUITES:-exec transfer lifecycle snapshot}; do
+		as "$who" agentbox-provider-check --live local "$suite" >"$T/table" 2>&1 </dev/null &&
+			pass "$who: $suite: $(tail -n 1 "$T/table" | tr -s ' ')" || {
+			fail "$who: $suite"
+			diag "$(head -c 8000 "$T/table")"
+		}
+	done
+done
+done_testing
