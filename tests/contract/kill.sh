@@ -141,7 +141,7 @@ one_of() # WORD...
 
 commands='stop start exec cp-in cp-out destroy create'
 ! offers pause || commands="$commands pause resume"
-! offers snapshot || commands="$commands fork checkpoint"
+! offers snapshot_create || commands="$commands fork checkpoint"
 words_of() # COMMAND; sets $words as lines
 {
 	case $1 in

@@ -3,7 +3,7 @@
 # The state of a box is kept, and boxes are made of it that go their own way.
 . "${0%/*}/functions.sh"
 
-offers snapshot || not_offered
+offers snapshot_create || not_offered
 git init -q -b main "$T/repo"
 (cd "$T/repo" && printf 'one\n' >file && mkdir -p deep/er && printf 'two\n' >deep/er/file &&
 	git add -A && git commit -qm first) >/dev/null || exit 99
@@ -118,8 +118,8 @@ boxes="$boxes six-1 six-2 six-3"
 is "$(for i in 1 2 3; do in_box "six-$i" cat file </dev/null; done | tr '\n' ' ')" \
 	'four four four ' 'each has its files'
 ok 'a checkpoint that ends the processes' ab checkpoint create "$(b two)" --name "$kept-2" --stop
-is "$(ab status "$(b two)" --json | grep -c '"stopped"')" 1 'the box is stopped'
-is "$(in_box two cat file </dev/null)" two 'and starts again with its files'
+is "$(running two "$word")" 0 'they are gone'
+is "$(in_box two cat file </dev/null)" two 'its files are there'
 ok 'of a box that is stopped' sh -c 'agentbox stop "$1" && agentbox fork "$1" -n "$2"' - \
 	"$(b two)" "$(b seven)"
 boxes="$boxes seven"

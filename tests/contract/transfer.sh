@@ -99,7 +99,8 @@ line' '-rf' "it's \"quoted\"" '$HOME `id`' 'a:b' "$(printf 'latin\351')" "$(prin
 done
 one_line_error 1 "none-$TAG" 'what is not there' ab cp "$one:none-$TAG" "$T/x"
 one_line_error 1 "none-$TAG" 'nor here' ab cp "$T/none-$TAG" "$one:x"
-in_box one test -w /etc </dev/null || no 'where the user may not write' ab cp "$T/odd/run" "$one:/etc/$TAG"
+in_box one test -w /etc </dev/null ||
+	no 'where the user may not write' ab cp "$T/odd/run" "$one:/etc/$TAG"
 [ ! -e "$T/x" ] && pass 'makes nothing' || fail 'makes nothing'
 
 # Streams.
