@@ -58,11 +58,11 @@ static bool choose_user(struct ctl_exec *x)
 	return x->user.uid != geteuid();
 }
 
-static char *format(const char *fmt, const char *a)
+static char *pair(const char *key, const char *value)
 {
 	char *p = NULL;
 
-	return asprintf(&p, fmt, a) < 0 ? NULL : p;
+	return asprintf(&p, "%s=%s", key, value) < 0 ? NULL : p;
 }
 
 /* Ours, what the box has of its own, and the request's, the last one wins. */
@@ -81,16 +81,16 @@ static char **make_env(struct ctl_exec *x, bool other_user)
 		return NULL;
 	abx_env_put(env, &n, strdup("PATH=" ABX_DEFAULT_PATH));
 	abx_env_put(env, &n, strdup("LANG=C.UTF-8"));
-	abx_env_put(env, &n, format("HOME=%s", u->home));
-	abx_env_put(env, &n, format("SHELL=%s", u->shell));
+	abx_env_put(env, &n, pair("HOME", u->home));
+	abx_env_put(env, &n, pair("SHELL", u->shell));
 	for (size_t i = 0; i < own; i++)
 		if (strchr(environ[i], '=') && strncmp(environ[i], "TERM=", 5) != 0 &&
 		    strncmp(environ[i], "_=", 2) != 0)
 			abx_env_put(env, &n, environ[i]);
 	if (other_user)
-		abx_env_put(env, &n, format("HOME=%s", u->home));
-	abx_env_put(env, &n, format("USER=%s", u->name));
-	abx_env_put(env, &n, format("LOGNAME=%s", u->name));
+		abx_env_put(env, &n, pair("HOME", u->home));
+	abx_env_put(env, &n, pair("USER", u->name));
+	abx_env_put(env, &n, pair("LOGNAME", u->name));
 	abx_env_put(env, &n, strdup(pty ? "TERM=" ABX_DEFAULT_TERM : "TERM=dumb"));
 	for (size_t i = 0; i < x->request.n_env; i++)
 		abx_env_put(env, &n, x->request.env[i]);
@@ -173,7 +173,7 @@ static int open_streams(struct ctl_exec *x, int *in_r, int *out_w, int *err_w)
 /* Where a detached command's output goes; the user's own place when it may not write there. */
 static void choose_log(struct ctl_exec *x)
 {
-	char dir[4200];
+	char dir[4200], *log;
 
 	if (mkdir(LOG_DIR, 0755) == 0)
 		(void)chmod(LOG_DIR, 01777);
@@ -182,8 +182,8 @@ static void choose_log(struct ctl_exec *x)
 		(void)snprintf(dir, sizeof(dir), "%s/.agentbox/log", x->user.home);
 		(void)abx_fs_mkdir_p(AT_FDCWD, dir, 0700);
 	}
-	if (asprintf((char **)&x->launch->log, "%s/%s.log", dir, x->request.id) < 0)
-		x->launch->log = NULL;
+	if (asprintf(&log, "%s/%s.log", dir, x->request.id) >= 0)
+		x->launch->log = log;
 }
 
 static int prepare(struct ctl_exec *x)
