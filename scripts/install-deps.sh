@@ -49,6 +49,7 @@ test|clang-format|command clang-format|checks the layout of the code
 test|clang-tidy|command clang-tidy|static analysis
 test|shellcheck|command shellcheck|checks the shell scripts
 test|e2fsprogs|command mkfs.ext4|makes a file system with quotas to test --disk on
+test|mmdebstrap|command mmdebstrap|makes images of a Debian suite; recommended for local
 test|xz-utils|command xz|packs the tarball in make distcheck
 END
 }

@@ -275,6 +275,8 @@ int32_t local_image_from(struct abx_session *s, struct abx_call *call,
 static int32_t open_prepared(const struct abx_session *s, struct abx_call *call, const char *name,
 			     char ret_key[LOCAL_ID_MAX], int *ret_lock)
 {
+	char remedy[256];
+
 	for (int i = 0; i < OPEN_TRIES; i++) {
 		struct local_prepared pr = LOCAL_PREPARED_INIT;
 		abx_autoclose int lock = -1;
@@ -299,12 +301,9 @@ static int32_t open_prepared(const struct abx_session *s, struct abx_call *call,
 			return ABX_OK;
 		}
 	}
-	return local_fail(call, ABX_EINVAL,
-			  local_suite_is(name)
-				  ? "agentbox prepare --provider local --from debian:SUITE or "
-				    "ubuntu:SUITE"
-				  : "give a directory or a tar file, or prepare it under that name",
-			  "image: %s: not prepared", name);
+	(void)snprintf(remedy, sizeof(remedy), "agentbox prepare --provider local --from %s%.80s",
+		       local_suite_is(name) ? name : "X -n ", local_suite_is(name) ? "" : name);
+	return local_fail(call, ABX_EINVAL, remedy, "image: %s: not prepared", name);
 }
 
 int32_t local_image_open(struct abx_session *s, struct abx_call *call, const char *image,
