@@ -9,8 +9,8 @@ P='--provider local'
 no_net='--egress none'
 # shellcheck disable=SC2086
 {
-	one_line_error 1 'prepare --provider local --from debian:bookworm' 'a suite is prepared first' \
-		ab create $P $no_net -n early --image debian:bookworm -y
+	one_line_error 1 'prepare --provider local --from debian:bookworm' \
+		'a suite is prepared first' ab create $P $no_net -n early --image debian:bookworm -y
 	ok 'fewer packages' ab config set local.packages sudo,git
 	run ab prepare $P --from debian:bookworm
 	if [ "$status" -ne 0 ] &&
@@ -34,7 +34,12 @@ set -e
 mkdir -p t/DEBIAN t/opt/there
 printf 'Package: there\nVersion: 1\nArchitecture: all\nMaintainer: A <a@b.c>\nDescription: x\n' \
 	>t/DEBIAN/control
-printf '#!/bin/sh\nset -e\nuseradd -r there\nchown there /opt/there/f\n' >t/DEBIAN/postinst
+{
+	echo '#!/bin/sh'
+	echo 'set -e'
+	echo 'id there >/dev/null 2>&1 || useradd -r there'
+	echo 'chown there /opt/there/f'
+} >t/DEBIAN/postinst
 chmod 755 t/DEBIAN/postinst
 echo content >t/opt/there/f
 dpkg-deb --build t t.deb >/dev/null
