@@ -71,7 +71,7 @@ while [ "$i" -lt 20 ]; do
 	get "$url/bytes/10$i" >"$T/par.$i" &
 	i=$((i + 1))
 done
-wait $(jobs -p)
+wait
 i=0 bad=
 while [ "$i" -lt 20 ]; do
 	[ "$(wc -c <"$T/par.$i")" -eq "10$i" ] || bad="$bad $i"
