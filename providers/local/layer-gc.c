@@ -63,7 +63,7 @@ static int add_boxes(const struct abx_session *s, struct named *v)
 			continue;
 		r = local_box_open(s, e->d_name, &b);
 		if (r == 0)
-			r = local_chain_read(s, &b, &chain);
+			r = local_chain_named(s, &b, &chain);
 		if (r == 0)
 			r = add_chain(v, &chain);
 		else if (r == -ENOENT)

@@ -40,7 +40,8 @@ int local_chain_text(const struct local_chain *c, struct abx_buf *b)
 	return b->failed ? -ENOMEM : 0;
 }
 
-static int read_file(const struct abx_session *s, const cJSON *doc, struct local_chain *ret)
+static int read_file(const struct abx_session *s, const cJSON *doc, bool announced,
+		     struct local_chain *ret)
 {
 	struct local_chain c, sealing = {.n = 0};
 	const char *layers, *top;
@@ -55,7 +56,7 @@ static int read_file(const struct abx_session *s, const cJSON *doc, struct local
 		r = local_chain_parse(top, &sealing);
 	if (r == 0 && sealing.n) {
 		(void)snprintf(path, sizeof(path), "layers/%s", sealing.lid[0]);
-		if (faccessat(s->store_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		if (announced || faccessat(s->store_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 			r = local_chain_push(&c, sealing.lid[0]);
 	}
 	if (r == 0)
@@ -73,8 +74,8 @@ int local_chain_push(struct local_chain *c, const char *lid)
 	return 0;
 }
 
-int local_chain_read(const struct abx_session *s, const struct local_box *b,
-		     struct local_chain *ret)
+static int read_chain(const struct abx_session *s, const struct local_box *b, bool announced,
+		      struct local_chain *ret)
 {
 	cJSON *doc = NULL;
 	int r = local_read_json(b->dir_fd, "chain.json", &doc);
@@ -82,9 +83,21 @@ int local_chain_read(const struct abx_session *s, const struct local_box *b,
 	if (r == -ENOENT)
 		return local_chain_parse(b->layers, ret);
 	if (r == 0)
-		r = read_file(s, doc, ret);
+		r = read_file(s, doc, announced, ret);
 	cJSON_Delete(doc);
 	return r;
+}
+
+int local_chain_read(const struct abx_session *s, const struct local_box *b,
+		     struct local_chain *ret)
+{
+	return read_chain(s, b, false, ret);
+}
+
+int local_chain_named(const struct abx_session *s, const struct local_box *b,
+		      struct local_chain *ret)
+{
+	return read_chain(s, b, true, ret);
 }
 
 int local_chain_write(const struct local_box *b, const struct local_chain *chain,

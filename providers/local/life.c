@@ -228,10 +228,11 @@ int32_t local_start_again(struct abx_session *s, struct abx_call *call, const st
 	a.fd_box = s->store_fd;
 	if (local_net_is_host(b))
 		a.req.flags |= LB_F_HOST_NET;
-	r = make_plan(s, call, b, st, &plan);
-	a.argv = (const char *const *)plan.argv;
+	/* In this order: the helper of a dead client may still be sealing a layer. */
+	r = local_live_take(call, b, &a.fd_live);
 	if (r == ABX_OK)
-		r = local_live_take(call, b, &a.fd_live);
+		r = make_plan(s, call, b, st, &plan);
+	a.argv = (const char *const *)plan.argv;
 	if (r == ABX_OK)
 		r = local_limits_start(s, call, b, a.fd_cgroup);
 	if (r == ABX_OK)
@@ -367,7 +368,7 @@ int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct
 	if (r == ABX_OK)
 		r = local_live_take(call, &b, &live);
 	if (r == ABX_OK && b.doc)
-		shares = local_chain_read(s, &b, &chain) < 0 || chain.n;
+		shares = local_chain_named(s, &b, &chain) < 0 || chain.n;
 	if (r == ABX_OK) {
 		/* From here on it is gone; what is left is swept by anybody if we die.  The
 		 * lock moves along with the directory. */

@@ -148,8 +148,12 @@ struct local_chain {
 int local_chain_parse(const char *text, struct local_chain *ret);
 int local_chain_text(const struct local_chain *c, struct abx_buf *b);
 int local_chain_push(struct local_chain *c, const char *lid);
+/* Right while the box runs, or while its live lock is held: it is no one's to change then. */
 int local_chain_read(const struct abx_session *s, const struct local_box *b,
 		     struct local_chain *ret);
+/* With a layer that is only announced: the helper of a dead client may make it yet. */
+int local_chain_named(const struct abx_session *s, const struct local_box *b,
+		      struct local_chain *ret);
 
 /* Its writable layer is about to become layers/<lid>, over this chain. */
 int local_chain_write(const struct local_box *b, const struct local_chain *chain,

@@ -33,7 +33,7 @@ struct making {
 	 * for a layer without a record if we die. */
 	int dir_fd;
 	char dir[32];
-	int layers_lock;
+	int layers_lock, live; /* live: -1 where the box runs */
 	char lid[LOCAL_LID_SIZE];
 	int64_t size_bytes;
 	uint32_t flags;
@@ -188,7 +188,7 @@ static int32_t seal_stopped(struct making *m, bool *ret_done)
 	struct local_plan plan = {0};
 	char own[LOCAL_ID_MAX + 32];
 	struct lb_msg answer;
-	int32_t r = local_live_take(m->call, &m->b, &a.fd_live);
+	int32_t r = ABX_OK;
 
 	(void)snprintf(own, sizeof(own), "boxes/%s/layers", m->b.id);
 	local_plan_add(&plan, LB_PLAN_SEAL, "layers/%s", m->lid);
@@ -198,9 +198,9 @@ static int32_t seal_stopped(struct making *m, bool *ret_done)
 	a.path = own;
 	a.argv = (const char *const *)plan.argv;
 	a.fd_box = m->s->store_fd;
+	a.fd_live = m->live;
 	if (r == ABX_OK)
 		r = local_helper_start(m->s, m->call, &a, &h);
-	abx_cleanup_close(&a.fd_live);
 	local_plan_release(&plan);
 	if (r != ABX_OK)
 		return r;
@@ -270,15 +270,11 @@ static int32_t make_layer(struct making *m, bool may_stop)
 
 	if (m->run.pidfd >= 0 && m->run.ready)
 		return seal_or_copy_running(m, may_stop);
-	/* Whoever started this one held our lock, and died. */
-	r = local_stop_locked(m->call, &m->b, &m->run, 0);
-	local_run_release(&m->run);
 	m->flags |= ABX_SNAP_SOURCE_STOPPED;
-	e = r == ABX_OK ? local_chain_write(&m->b, &m->chain, m->lid) : 0;
+	e = local_chain_write(&m->b, &m->chain, m->lid);
 	if (e < 0)
 		return local_fail_errno(m->call, -e, "box %s: write chain.json", m->b.id);
-	if (r == ABX_OK)
-		r = seal_stopped(m, &done);
+	r = seal_stopped(m, &done);
 	return r == ABX_OK && !done ? copy(m) : r;
 }
 
@@ -309,6 +305,15 @@ static int32_t record(struct making *m, const struct abx_snapshot_req *req,
 	return e < 0 ? local_fail_errno(m->call, -e, "snapshot of box %s", m->b.id) : ABX_OK;
 }
 
+/* Whoever began to start it held our lock, and died. */
+static int32_t hold_stopped(struct making *m)
+{
+	int32_t r = local_stop_locked(m->call, &m->b, &m->run, 0);
+
+	local_run_release(&m->run);
+	return r == ABX_OK ? local_live_take(m->call, &m->b, &m->live) : r;
+}
+
 static int32_t begin(struct making *m, const char *id)
 {
 	int32_t r = local_open(m->s, m->call, id, &m->b);
@@ -327,6 +332,10 @@ static int32_t begin(struct making *m, const char *id)
 		e = make_id(m->lid);
 	if (e == 0)
 		e = local_run_open(m->s, &m->b, &m->run);
+	if (e == 0 && !(m->run.pidfd >= 0 && m->run.ready))
+		r = hold_stopped(m);
+	if (r != ABX_OK)
+		return r;
 	if (e == 0)
 		e = local_chain_read(m->s, &m->b, &m->chain);
 	if (e < 0)
@@ -341,6 +350,7 @@ static void end(struct making *m, bool made)
 		(void)local_remove_tree(m->s, m->call, m->s->tmp_fd, m->dir, "layers");
 	abx_cleanup_close(&m->dir_fd);
 	abx_cleanup_close(&m->layers_lock);
+	abx_cleanup_close(&m->live);
 	if (!made && m->b.doc)
 		local_layers_collect(m->s, m->call);
 	local_run_release(&m->run);
@@ -357,6 +367,7 @@ int32_t local_snapshot_create(struct abx_session *s, struct abx_call *call,
 		.run = LOCAL_RUN_INIT,
 		.dir_fd = -1,
 		.layers_lock = -1,
+		.live = -1,
 		.size_bytes = SIZE_UNKNOWN,
 	};
 	char ref[LOCAL_LID_SIZE];
