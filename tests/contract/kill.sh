@@ -24,6 +24,11 @@ keepers()
 			esac
 		done
 	done 2>/dev/null
+	# The first process of a box holds nothing of the home; its record names it.
+	find "$AGENTBOX_HOME" -name run.json -exec sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' {} + \
+		2>/dev/null | while read -r p; do
+		[ "$(cat "/proc/$p/comm" 2>/dev/null)" != agentbox-init ] || echo "$p agentbox-init"
+	done
 }
 
 leftovers()
