@@ -301,6 +301,8 @@ int32_t local_start(struct abx_session *s, struct abx_call *call, const struct a
 	if (r == ABX_OK)
 		r = local_lock(s, call, &b);
 	if (r == ABX_OK)
+		r = local_ports_assign(call, &b);
+	if (r == ABX_OK)
 		r = local_start_locked(s, call, &b, flags, req ? req->timeout_ms : 0, &run);
 	if (r == ABX_OK)
 		r = local_box_emit(s, call, &b, &run, ABX_STATE_RUNNING);

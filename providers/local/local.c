@@ -212,6 +212,8 @@ static const struct abx_cloud_backend backend = {
 	.snapshot_list = local_snapshot_list,
 	.snapshot_exists = local_snapshot_exists,
 	.snapshot_delete = local_snapshot_delete,
+	.url = local_url,
+	.set_egress = local_set_egress,
 };
 
 ABX_PROVIDER_NOTE("local", LOCAL_VERSION);

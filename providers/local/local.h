@@ -67,8 +67,10 @@ struct local_box {
 	int cgroup_fd[LB_CGROUPS_MAX]; /* what they join (limits.h); -1 */
 	cJSON *doc;
 	const char *id, *name, *image, *created_at, *hostname;
-	const char *layers;	   /* what it was made over; see local_chain_read() */
-	const char *egress, *deny; /* as net.c writes them; NULL: none */
+	const char *layers; /* what it was made over; see local_chain_read() */
+	const char *egress, *deny, *wanted_ports; /* as net.c writes them; NULL: none */
+	cJSON *net_doc;
+	const cJSON *ports; /* of the box, and where on this machine each was opened last */
 	const cJSON *labels, *env;
 };
 
@@ -305,7 +307,13 @@ bool local_net_lacks(struct local_net_lack *ret);
 /* Refuse, before anything is made, an egress that makes no sense or cannot be had here. */
 int32_t local_net_check(struct abx_call *call, const struct abx_provision *p);
 int local_net_record(cJSON *doc, const struct abx_provision *p);
-int local_net_load(struct local_box *b);
+int local_net_load(struct local_box *b); /* the newest state, from box.json and net.json */
+/* Both lists of a request in the form in which records keep them. */
+int32_t local_net_lists(struct abx_call *call, const char *const *allow, const char *const *deny,
+			struct abx_buf *ret_egress, struct abx_buf *ret_deny);
+/* The form in which the helper reads them: strings, each with its NUL. */
+int local_net_texts(const char *egress, const char *deny, struct abx_buf *b);
+bool local_net_alive(const struct local_box *b);
 bool local_net_is_host(const struct local_box *b);
 /* Start the helper of a box that runs, unless it is alive; nobody waits for it. */
 int32_t local_net_start(struct abx_session *s, struct abx_call *call, const struct local_box *b,
@@ -313,8 +321,16 @@ int32_t local_net_start(struct abx_session *s, struct abx_call *call, const stru
 /* Before a command: the network is up, or a warning says why not. */
 int32_t local_net_ready(struct abx_session *s, struct abx_call *call, const struct local_box *b,
 			const struct local_run *run);
+/* Its helper is alive and the network up, or the call has failed. */
+int32_t local_net_up(struct abx_session *s, struct abx_call *call, const struct local_box *b,
+		     const struct local_run *run);
 /* After the box's first process has ended: its helper has too. */
 int32_t local_net_ended(struct abx_call *call, const struct local_box *b);
+
+/* url.c: the ports that a box had before go to its new helper. */
+void local_ports_reopen(const struct local_box *b);
+/* The box's lock is held: give those that it was made with a place on this machine. */
+int32_t local_ports_assign(struct abx_call *call, struct local_box *b);
 
 /* Operations. */
 int32_t local_provision(struct abx_session *, struct abx_call *, const struct abx_provision *);
@@ -364,6 +380,10 @@ int32_t local_snapshot_create(struct abx_session *, struct abx_call *, const str
 int32_t local_snapshot_list(struct abx_session *, struct abx_call *, const struct abx_list_req *);
 int32_t local_snapshot_exists(struct abx_session *, struct abx_call *, const char *);
 int32_t local_snapshot_delete(struct abx_session *, struct abx_call *, const char *);
+int32_t local_url(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+		  const struct abx_url_req *);
+int32_t local_set_egress(struct abx_session *, struct abx_call *, const struct abx_sandbox *,
+			 const struct abx_policy *);
 int32_t local_doctor(struct abx_session *, struct abx_call *);
 
 #endif

@@ -39,11 +39,13 @@ void net_watch(struct net_source *s, int fd, uint32_t ev,
 void net_rewatch(struct net_source *s, uint32_t ev)
 {
 	struct epoll_event e = {.events = ev, .data.ptr = s};
+	/* A source of no interest is not in the set: its end would be reported for ever. */
+	int op = !s->events ? EPOLL_CTL_ADD : ev ? EPOLL_CTL_MOD : EPOLL_CTL_DEL;
 
 	if (s->events == ev)
 		return;
 	s->events = ev;
-	if (epoll_ctl(epoll_fd, EPOLL_CTL_MOD, s->fd, &e) < 0)
+	if (epoll_ctl(epoll_fd, op, s->fd, &e) < 0)
 		box_fail_errno(errno, "network helper: epoll");
 }
 

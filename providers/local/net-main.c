@@ -10,14 +10,17 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "providers/local/box.h"
 
+#define FILES_MAX 4096
 #define RULES_MAX_BYTES ((size_t)16 << 20)
 
 static struct net_policy policy;
 static struct net_rules rules = {.policy = &policy};
+static uint16_t resolver_port; /* once it is open */
 static struct net_source box = {.fd = -1};
 
 /* The command that started us does not wait, and its end is not ours. */
@@ -38,6 +41,17 @@ static void leave_client(void)
 	(void)chdir("/");
 }
 
+/* Two for each connection that is forwarded, and some. */
+static void raise_file_limit(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+		return;
+	l.rlim_cur = l.rlim_max < FILES_MAX ? l.rlim_max : FILES_MAX;
+	(void)setrlimit(RLIMIT_NOFILE, &l);
+}
+
 static void undo_state(void)
 {
 	(void)lseek(LB_FD_STATUS, 0, SEEK_SET);
@@ -52,18 +66,18 @@ static uint32_t random_number(void)
 	return n ? n : 1;
 }
 
-static void load_rules(void)
+static bool load_rules(char *ret_why, size_t size)
 {
 	struct abx_buf b = ABX_BUF_INIT(RULES_MAX_BYTES);
-	char why[400];
+	bool ok;
 
 	/* What an earlier helper or policy allowed is judged anew. */
 	rules.generation = random_number();
 	net_rules_print(&rules, &b);
-	if (!net_nft(&b, why, sizeof(why)))
-		box_fail(ABX_EIO, "install nftables; the kernel needs nf_tables, nat and conntrack",
-			 "network: nft: %s", why);
+	net_names_print(&rules, &b);
+	ok = net_nft(&b, ret_why, size);
 	abx_buf_release(&b);
+	return ok;
 }
 
 static void host_changed(void)
@@ -96,8 +110,32 @@ static void join_box(bool single_id)
 	box_become_root(single_id);
 }
 
+/* New rules for a network that is up; the old ones stay when these cannot be had. */
+static int32_t set_policy(struct net_policy *p, char *ret_why, size_t size)
+{
+	struct net_policy old = policy;
+	uint16_t old_port = rules.dns_port;
+
+	/* Started for ports only. */
+	if (!rules.generation)
+		return p->mode == NET_NONE ? ABX_OK : ABX_ENOTSUP;
+	policy = *p;
+	if (policy.names && !resolver_port)
+		resolver_port = net_resolver_open(&rules);
+	rules.dns_port = policy.names ? resolver_port : 0;
+	if (load_rules(ret_why, size)) {
+		net_policy_release(&old);
+		return ABX_OK;
+	}
+	policy = old;
+	rules.dns_port = old_port;
+	return ABX_EIO;
+}
+
 static void bring_up(const struct box_req *rq)
 {
+	char why[400];
+
 	net_host_open();
 	(void)net_host_load();
 	rules.host = net_host();
@@ -107,9 +145,15 @@ static void bring_up(const struct box_req *rq)
 		net_slirp_start(rq->name, rules.network);
 	join_box(rq->h.flags & LB_F_SINGLE_ID);
 	net_watch(&box, LB_FD_BOX, EPOLLIN, box_ended);
+	net_forward_init(policy.mode == NET_NONE ? 0 : rules.network);
+	net_control_open(set_policy);
 	if (policy.mode == NET_NONE)
 		return;
-	load_rules();
+	if (policy.names)
+		rules.dns_port = resolver_port = net_resolver_open(&rules);
+	if (!load_rules(why, sizeof(why)))
+		box_fail(ABX_EIO, "install nftables; the kernel needs nf_tables, nat and conntrack",
+			 "network: nft: %s", why);
 	net_slirp_await();
 	net_tap_up(rules.network);
 	net_host_watch(host_changed);
@@ -133,6 +177,7 @@ int main(int argc, char **argv)
 	box_at_fail = undo_state;
 	(void)prctl(PR_SET_NAME, "agentbox-net", 0, 0, 0);
 	(void)setenv("PATH", LB_PATH, 1);
+	raise_file_limit();
 	(void)sigaction(SIGPIPE, &ignore, NULL);
 	net_loop_init();
 	bring_up(&rq);

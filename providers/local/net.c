@@ -45,8 +45,8 @@ static int32_t join(struct abx_call *call, const char *const *list, const char *
 	return b->failed ? local_fail(call, ABX_EINVAL, NULL, "egress: too long") : ABX_OK;
 }
 
-static int32_t make_lists(struct abx_call *call, const char *const *allow, const char *const *deny,
-			  struct abx_buf *ret_egress, struct abx_buf *ret_deny)
+int32_t local_net_lists(struct abx_call *call, const char *const *allow, const char *const *deny,
+			struct abx_buf *ret_egress, struct abx_buf *ret_deny)
 {
 	int32_t r;
 
@@ -68,7 +68,7 @@ int32_t local_net_check(struct abx_call *call, const struct abx_provision *p)
 {
 	abx_auto(abx_buf) struct abx_buf egress = ABX_BUF_INIT(LIST_MAX_BYTES);
 	abx_auto(abx_buf) struct abx_buf deny = ABX_BUF_INIT(LIST_MAX_BYTES);
-	int32_t r = make_lists(call, p->egress_allow, p->egress_deny, &egress, &deny);
+	int32_t r = local_net_lists(call, p->egress_allow, p->egress_deny, &egress, &deny);
 	struct local_net_lack lack;
 
 	if (r != ABX_OK || strcmp(egress.data, "none") == 0 || strcmp(egress.data, "host") == 0)
@@ -82,29 +82,57 @@ int local_net_record(cJSON *doc, const struct abx_provision *p)
 {
 	abx_auto(abx_buf) struct abx_buf egress = ABX_BUF_INIT(LIST_MAX_BYTES);
 	abx_auto(abx_buf) struct abx_buf deny = ABX_BUF_INIT(LIST_MAX_BYTES);
+	abx_auto(abx_buf) struct abx_buf ports = ABX_BUF_INIT(LIST_MAX_BYTES);
 	cJSON *o = cJSON_AddObjectToObject(doc, "network");
 	int r = o ? 0 : -ENOMEM;
 
 	/* local_net_check() has seen the same request. */
-	if (make_lists(NULL, p->egress_allow, p->egress_deny, &egress, &deny) != ABX_OK)
+	if (local_net_lists(NULL, p->egress_allow, p->egress_deny, &egress, &deny) != ABX_OK)
 		return -EINVAL;
 	if (r == 0)
 		r = abx_json_add_str(o, "egress", egress.data);
 	if (r == 0)
 		r = abx_json_add_str(o, "deny", deny.data);
+	for (uint32_t i = 0; i < p->n_ports; i++)
+		abx_buf_addf(&ports, "%s%u", i ? "," : "", p->ports[i]);
+	if (r == 0)
+		r = abx_json_add_str(o, "ports", ports.data);
 	return r;
+}
+
+static int load_lists(const cJSON *o, struct local_box *b)
+{
+	int r = abx_json_str(o, "egress", LIST_MAX_BYTES, &b->egress);
+
+	return r == 0 ? abx_json_str(o, "deny", LIST_MAX_BYTES, &b->deny) : r;
 }
 
 int local_net_load(struct local_box *b)
 {
 	const cJSON *o = NULL;
+	cJSON *now = NULL;
 	int r = abx_json_obj(b->doc, "network", &o);
 
 	if (r == 0 && o)
-		r = abx_json_str(o, "egress", LIST_MAX_BYTES, &b->egress);
+		r = load_lists(o, b);
 	if (r == 0 && o)
-		r = abx_json_str(o, "deny", LIST_MAX_BYTES, &b->deny);
-	return r;
+		r = abx_json_str(o, "ports", LIST_MAX_BYTES, &b->wanted_ports);
+	if (r < 0)
+		return r;
+	r = local_read_json(b->dir_fd, "net.json", &now);
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = load_lists(now, b);
+	if (r == 0)
+		r = abx_json_obj(now, "ports", &b->ports);
+	if (r < 0) {
+		cJSON_Delete(now);
+		return r;
+	}
+	cJSON_Delete(b->net_doc);
+	b->net_doc = now;
+	return 0;
 }
 
 bool local_net_is_host(const struct local_box *b)
@@ -147,59 +175,48 @@ bool local_net_lacks(struct local_net_lack *ret)
 
 /* The helper. */
 
-struct texts {
-	const char **v; /* the first is a literal, the others are allocated */
-	size_t n;
-};
-
-static void texts_release(struct texts *t)
-{
-	for (size_t i = 1; i < t->n; i++)
-		free((void *)(uintptr_t)t->v[i]);
-	free((void *)t->v);
-}
-
-static int add_list(struct texts *t, const char *prefix, const char *list)
+static void add_list(struct abx_buf *b, const char *prefix, const char *list)
 {
 	while (*list) {
 		size_t n = strcspn(list, ",");
-		char *s;
 
-		if (n && asprintf(&s, "%s:%.*s", prefix, (int)n, list) < 0)
-			return -ENOMEM;
-		if (n)
-			t->v[t->n++] = s;
+		if (n) {
+			abx_buf_addf(b, "%s:%.*s", prefix, (int)n, list);
+			abx_buf_addc(b, '\0');
+		}
 		list += n + (list[n] == ',');
 	}
-	return 0;
 }
 
-static size_t count(const char *list)
-{
-	size_t n = 1;
-
-	for (; *list; list++)
-		n += *list == ',';
-	return n;
-}
-
-/* What the helper reads: see net_policy_parse(). */
-static int make_texts(const char *egress, const char *deny, struct texts *t)
+int local_net_texts(const char *egress, const char *deny, struct abx_buf *b)
 {
 	bool all = strcmp(egress, "all") == 0, none = strcmp(egress, "none") == 0;
-	int r;
 
-	t->v = calloc(count(egress) + count(deny) + 2, sizeof(*t->v));
-	if (!t->v)
-		return -ENOMEM;
-	t->v[t->n++] = all ? "all" : none ? "none" : "list";
-	r = all || none ? 0 : add_list(t, "allow", egress);
-	return r == 0 ? add_list(t, "deny", deny) : r;
+	abx_buf_adds(b, all ? "all" : none ? "none" : "list");
+	abx_buf_addc(b, '\0');
+	if (!all && !none)
+		add_list(b, "allow", egress);
+	add_list(b, "deny", deny);
+	return b->failed ? -ENOMEM : 0;
 }
 
-static bool wants_helper(const struct local_box *b)
+/* The same as an argument vector that points into `b`. */
+static int make_texts(const struct local_box *b, struct abx_buf *text, const char ***ret)
 {
-	return b->egress && strcmp(b->egress, "none") != 0 && strcmp(b->egress, "host") != 0;
+	int r = local_net_texts(b->egress ? b->egress : "none", b->deny ? b->deny : "", text);
+	size_t n = 0;
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < text->len; i++)
+		n += !text->data[i];
+	*ret = calloc(n + 1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	n = 0;
+	for (const char *at = text->data; at < text->data + text->len; at += strlen(at) + 1)
+		(*ret)[n++] = at;
+	return 0;
 }
 
 /* 1: locked, so that none is running; 0: one is; or -errno. */
@@ -216,6 +233,24 @@ static int take_lock(const struct local_box *b, int *ret_fd)
 		return -errno;
 	*ret_fd = abx_steal_fd(&fd);
 	return r;
+}
+
+static bool has_network(const struct local_box *b)
+{
+	return b->egress && strcmp(b->egress, "none") != 0 && strcmp(b->egress, "host") != 0;
+}
+
+/* Without a network of its own a box needs the helper for its ports only. */
+static bool wants_helper(const struct local_box *b)
+{
+	return has_network(b) || (b->ports && b->ports->child && !local_net_is_host(b));
+}
+
+bool local_net_alive(const struct local_box *b)
+{
+	abx_autoclose int fd = -1;
+
+	return take_lock(b, &fd) == 0;
 }
 
 /* Where commands reach the helper; the lock is held. */
@@ -238,7 +273,8 @@ static int32_t spawn_helper(struct abx_session *s, struct abx_call *call, const 
 {
 	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_NET};
 	struct local_helper h = LOCAL_HELPER_INIT;
-	struct texts t = {.n = 0};
+	abx_auto(abx_buf) struct abx_buf text = ABX_BUF_INIT(LB_NET_POLICY_MAX_BYTES);
+	const char **argv = NULL;
 	char pid[24];
 	int32_t r = ABX_OK;
 	int e = ftruncate(lock_fd, 0) < 0 ? -errno : 0;
@@ -246,21 +282,23 @@ static int32_t spawn_helper(struct abx_session *s, struct abx_call *call, const 
 	if (e == 0)
 		e = make_control(b, &a.fd_control);
 	if (e == 0)
-		e = make_texts(b->egress ? b->egress : "none", b->deny ? b->deny : "", &t);
+		e = make_texts(b, &text, &argv);
 	if (e < 0)
 		r = local_fail_errno(call, -e, "box %s: its network", b->id);
 	(void)snprintf(pid, sizeof(pid), "%lld", (long long)run->pid);
 	a.program = s->net_helper;
 	a.name = pid;
-	a.argv = t.v;
+	a.argv = argv;
 	a.fd_box = run->pidfd;
 	a.fd_live = lock_fd;
 	if (r == ABX_OK)
 		r = local_helper_start(s, call, &a, &h);
-	if (r == ABX_OK)
+	if (r == ABX_OK) {
 		local_helper_leave(&h);
+		local_ports_reopen(b);
+	}
 	abx_cleanup_close(&a.fd_control);
-	texts_release(&t);
+	free((void *)argv);
 	return r;
 }
 
@@ -352,12 +390,23 @@ int32_t local_net_ready(struct abx_session *s, struct abx_call *call, const stru
 	struct lb_msg m = {.kind = LB_MSG_READY};
 	int32_t r;
 
-	if (!wants_helper(b))
-		return ABX_OK;
+	if (!has_network(b))
+		return local_net_start(s, call, b, run);
 	r = await_helper(s, call, b, run, &m);
 	/* A box without its network is of use still; nothing is open that should not be. */
 	if (r == ABX_OK && m.kind == LB_MSG_FAIL)
 		warn(m.text, m.remedy);
+	return r;
+}
+
+int32_t local_net_up(struct abx_session *s, struct abx_call *call, const struct local_box *b,
+		     const struct local_run *run)
+{
+	struct lb_msg m = {.kind = LB_MSG_READY};
+	int32_t r = await_helper(s, call, b, run, &m);
+
+	if (r == ABX_OK && m.kind == LB_MSG_FAIL)
+		return local_fail(call, m.code < 0 ? m.code : ABX_EIO, m.remedy, "%s", m.text);
 	return r;
 }
 

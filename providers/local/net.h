@@ -85,6 +85,26 @@ void net_slirp_await(void);
 /* Load a ruleset in the namespace that this process is in; false and *ret_why. */
 bool net_nft(const struct abx_buf *rules, char *ret_why, size_t size);
 
+/* net-resolver.c: answers what the policy allows; returns the port on which it listens. */
+uint16_t net_resolver_open(const struct net_rules *r);
+
+/* net-names.c: open the way to the addresses in *a, and drop those that nobody may reach.
+ * False: the answer may not be given. */
+struct net_question;
+struct net_answer;
+bool net_names_allow(const struct net_rules *r, const struct net_question *q, struct net_answer *a);
+/* What is open now and still allowed, for new rules. */
+void net_names_print(const struct net_rules *r, struct abx_buf *b);
+
+/* net-forward.c: ports of the host that lead into the box. */
+void net_forward_init(uint32_t network);
+/* Serve a listening socket of the host from now on. */
+void net_forward_add(int listener, uint16_t box_port, uint16_t host_port);
+uint16_t net_forward_find(uint16_t box_port); /* the port of the host, or 0 */
+
+/* net-control.c: what commands ask for, on LB_FD_CONTROL. */
+void net_control_open(int32_t (*set_policy)(struct net_policy *p, char *ret_why, size_t size));
+
 /* net-tap.c */
 void net_tap_up(uint32_t network);
 

@@ -123,6 +123,29 @@ struct lb_ctrl {
 	uint16_t kind, a, b, zero;
 };
 
+/*
+ * What a command asks of the network helper: one struct lb_net_req on a SOCK_SEQPACKET socket,
+ * answered by one struct lb_net_rep.  With a FORWARD comes the listening socket, with a POLICY
+ * a memfd of NUL-terminated strings, see net_policy_parse().
+ */
+#define LB_NET_FIND 1	 /* host_port of a port, or 0 */
+#define LB_NET_FORWARD 2 /* host_port leads to box_port from now on */
+#define LB_NET_POLICY 3
+#define LB_NET_END 4
+
+struct lb_net_req {
+	uint32_t kind;
+	uint16_t box_port, host_port;
+};
+
+struct lb_net_rep {
+	int32_t code; /* ABX_E* */
+	uint16_t host_port, zero;
+	char text[248];
+};
+
+#define LB_NET_POLICY_MAX_BYTES (4u << 20)
+
 /* LB_OP_LIST: one header for each entry, then name_len bytes of name. */
 struct lb_entry {
 	uint64_t size_bytes;

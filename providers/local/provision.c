@@ -26,8 +26,6 @@ static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
 		what = "locations";
 	else if (p->inbound && *p->inbound)
 		what = "inbound rules";
-	else if (p->n_ports)
-		what = "published ports";
 	else if (p->flags)
 		what = "these flags of provision";
 	if (!what)
@@ -315,6 +313,8 @@ int32_t local_provision(struct abx_session *s, struct abx_call *call,
 	release_parts(&parts);
 	if (r == ABX_OK)
 		r = local_box_emit(s, call, &b, NULL, ABX_STATE_STARTING);
+	if (r == ABX_OK)
+		r = local_ports_assign(call, &b);
 	if (r == ABX_OK)
 		r = local_start_locked(s, call, &b, is_new ? LB_F_FIRST : 0, p.timeout_ms, &run);
 	if (r == ABX_OK)

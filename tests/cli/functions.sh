@@ -61,6 +61,11 @@ NO_COLOR=1
 export AGENTBOX_HOME HOME GIT_CONFIG_NOSYSTEM GIT_AUTHOR_DATE GIT_COMMITTER_DATE \
 	GIT_TERMINAL_PROMPT NO_COLOR
 unset GIT_CONFIG_GLOBAL XDG_CONFIG_HOME XDG_STATE_HOME XDG_DATA_HOME 2>/dev/null || :
+# Not everybody may give a box a network everywhere.
+if ! (exec 3<>/dev/net/tun) 2>/dev/null; then
+	AGENTBOX_EGRESS=none
+	export AGENTBOX_EGRESS
+fi
 mkdir "$HOME" || exit 99
 cat >"$HOME/.gitconfig" <<'END'
 [user]

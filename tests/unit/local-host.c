@@ -15,7 +15,7 @@
 struct abx_call {
 	int cancel_fd;
 	int64_t deadline;
-	char text[1024], log[1024];
+	char text[1024], log[1024], url[256];
 	struct abx_buf results;
 	uint32_t state;
 	int emitted;
@@ -66,6 +66,12 @@ static int32_t emit_sandbox(struct abx_call *call, const struct abx_sandbox *sb)
 {
 	__atomic_store_n(&call->state, sb->state, __ATOMIC_SEQ_CST);
 	call->emitted++;
+	return 0;
+}
+
+static int32_t emit_url(struct abx_call *call, const struct abx_url *u)
+{
+	(void)snprintf(call->url, sizeof(call->url), "%s", u->url);
 	return 0;
 }
 
@@ -184,6 +190,7 @@ static const struct abx_host host = {
 	.wait_ms = wait_ms,
 	.emit_sandbox = emit_sandbox,
 	.emit_file = emit_file,
+	.emit_url = emit_url,
 	.emit_row = emit_row,
 	.emit_resource = emit_resource,
 	.emit_snapshot = emit_snapshot,
@@ -217,6 +224,16 @@ static const char *open_session(const char *dir)
 	    lh_backend->session_open(lh_call, &args, &lh_session) != ABX_OK)
 		return the_call.text;
 	return NULL;
+}
+
+const char *lh_open(const char *dir)
+{
+	return open_session(dir);
+}
+
+const char *lh_url(void)
+{
+	return the_call.url;
 }
 
 static void close_session(void)

@@ -28,6 +28,9 @@ void lh_result_release(struct lh_result *res);
 
 /* Can this machine hold boxes?  NULL, or why not. */
 const char *lh_unable(void);
+/* For programs that are no tests: a session in `dir`; NULL, or why not. */
+const char *lh_open(const char *dir);
+const char *lh_url(void); /* what `url` gave last, or "" */
 #define LH_MAIN(suite_fn)                                      \
 	int main(void)                                         \
 	{                                                      \

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* What commands ask of the network helper of a box. */
+#include "providers/local/net.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "providers/local/box.h"
+
+static struct net_source control = {.fd = -1};
+static int32_t (*change_policy)(struct net_policy *p, char *ret_why, size_t size);
+
+static void say(struct lb_net_rep *rep, int32_t code, const char *text)
+{
+	rep->code = code;
+	(void)snprintf(rep->text, sizeof(rep->text), "%s", text);
+}
+
+/* The texts stay for as long as the policy refers to them: for good, which is a few hundred
+ * bytes for each change. */
+static bool read_policy(int fd, struct net_policy *ret)
+{
+	struct stat st;
+	const char **text;
+	size_t n = 0;
+	char *data;
+	int r;
+
+	if (fstat(fd, &st) < 0 || st.st_size <= 0 || st.st_size > LB_NET_POLICY_MAX_BYTES)
+		return false;
+	data = box_alloc((size_t)st.st_size + 1);
+	if (pread(fd, data, (size_t)st.st_size, 0) != st.st_size) {
+		free(data);
+		return false;
+	}
+	text = box_alloc((size_t)st.st_size * sizeof(*text));
+	for (char *at = data; at < data + st.st_size; at += strlen(at) + 1)
+		text[n++] = at;
+	r = net_policy_parse(text, n, ret);
+	free((void *)text);
+	if (r < 0)
+		free(data);
+	return r == 0;
+}
+
+static void on_policy(int fd, struct lb_net_rep *rep)
+{
+	struct net_policy p;
+	char why[sizeof(rep->text)] = "";
+	int32_t r;
+
+	if (fd < 0 || !read_policy(fd, &p)) {
+		say(rep, ABX_EINVAL, "malformed policy");
+		return;
+	}
+	r = change_policy(&p, why, sizeof(why));
+	if (r != ABX_OK)
+		net_policy_release(&p);
+	say(rep, r, why);
+}
+
+static void serve(const struct lb_net_req *req, int *fd, struct lb_net_rep *rep)
+{
+	switch (req->kind) {
+	case LB_NET_FIND:
+		rep->host_port = net_forward_find(req->box_port);
+		break;
+	case LB_NET_FORWARD:
+		rep->host_port = net_forward_find(req->box_port);
+		if (rep->host_port || *fd < 0)
+			break;
+		net_forward_add(*fd, req->box_port, req->host_port);
+		*fd = -1;
+		rep->host_port = req->host_port;
+		break;
+	case LB_NET_POLICY:
+		on_policy(*fd, rep);
+		break;
+	case LB_NET_END:
+		_exit(0);
+	default:
+		say(rep, ABX_ENOTSUP, "unknown request");
+	}
+}
+
+static int passed_fd(struct msghdr *m)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(m);
+	int fd = -1;
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+static void on_request(struct net_source *s, uint32_t events)
+{
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))];
+	struct lb_net_req req;
+	struct lb_net_rep rep = {.code = ABX_OK};
+	struct iovec iov = {&req, sizeof(req)};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = space,
+			   .msg_controllen = sizeof(space)};
+	ssize_t n = recvmsg(s->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fd = n > 0 ? passed_fd(&m) : -1;
+
+	(void)events;
+	if (n == (ssize_t)sizeof(req)) {
+		serve(&req, &fd, &rep);
+		/* Whoever does not wait for the answer does not want it. */
+		(void)send(s->fd, &rep, sizeof(rep), MSG_NOSIGNAL | MSG_DONTWAIT);
+	} else if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
+		net_unwatch(s);
+		free(s);
+	}
+	abx_cleanup_close(&fd);
+}
+
+static void on_command(struct net_source *s, uint32_t events)
+{
+	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct net_source *c;
+
+	(void)events;
+	if (fd < 0)
+		return;
+	c = box_alloc(sizeof(*c));
+	net_watch(c, fd, EPOLLIN, on_request);
+}
+
+void net_control_open(int32_t (*set_policy)(struct net_policy *p, char *ret_why, size_t size))
+{
+	change_policy = set_policy;
+	net_watch(&control, LB_FD_CONTROL, EPOLLIN, on_command);
+}
