@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What a box may reach is what it was allowed to reach, whatever its root tries.
+# The scripts in quotes run in the box, or as programs of their own.
+# shellcheck disable=SC2016,SC2317
 . "${0%/*}/net-functions.sh"
 
 reach() # BOX HOST PORT WANT DESC
@@ -15,8 +17,8 @@ udp() # BOX ADDRESS: what comes back from the echo port
 		$SIG{ALRM} = sub { print "slow\n"; exit };
 		alarm 5;
 		my $b = "";
-		unless ($s && $s->send("ping\n") && defined $s->recv($b, 100)) { print "denied\n"; exit }
-		print $b;' "$2" 2>&1
+		my $ok = $s && $s->send("ping\n") && defined $s->recv($b, 100);
+		print $ok ? $b : "denied\n";' "$2" 2>&1
 }
 
 # Everything that is never allowed.
@@ -29,8 +31,9 @@ closed() # BOX
 	is "$(udp "$1" 203.0.113.1)" denied "$who: nor by UDP"
 	no "$who: nor by ping" ab exec "$1" -n -- ping -c 1 -W 2 203.0.113.1
 	no "$who: nor over IPv6" ab exec "$1" -n -- perl -MSocket -e '
+		my $to = pack_sockaddr_in6(80, inet_pton(AF_INET6, $ARGV[0]));
 		socket(my $s, PF_INET6, SOCK_STREAM, 0) or exit 1;
-		connect($s, pack_sockaddr_in6(80, inet_pton(AF_INET6, $ARGV[0]))) or exit 1;' fd00:113::2
+		connect($s, $to) or exit 1;' fd00:113::2
 }
 
 # A box root that wants out.
@@ -41,9 +44,10 @@ hostile() # BOX
 		'echo 1 >/proc/sys/net/ipv4/ip_forward' \
 		'perl -MSocket -e "socket(my \$s, 17, SOCK_RAW, 0x300) or exit 1"' \
 		'perl -MSocket -e "socket(my \$s, AF_INET, SOCK_RAW, 1) or exit 1"' \
-		'perl -MSocket -e "socket(my \$s, AF_INET, SOCK_DGRAM, 0); setsockopt(\$s, 1, 36, 7) or exit 1"' \
+		'perl -MSocket -e "socket(S, 2, 2, 0); setsockopt(S, 1, 36, 7) or exit 1"' \
 		'unshare -r -n nft list table inet agentbox'; do
-		no "$who: root of the box cannot: $cmd" ab exec "$1" --user root -n -- sh -c "$cmd"
+		no "$who: root of the box cannot: $cmd" \
+			ab exec "$1" --user root -n -- sh -c "$cmd"
 	done
 }
 
@@ -57,8 +61,9 @@ everything()
 	closed all
 	hostile all
 	closed all
-	ok "$who: a low port can be opened by anybody" ab exec all -n -- perl -MIO::Socket::INET -e '
-		IO::Socket::INET->new(Listen => 1, LocalPort => 81) or exit 1'
+	ok "$who: a low port can be opened by anybody" ab exec all -n -- \
+		perl -MIO::Socket::INET -e '
+			exit !IO::Socket::INET->new(Listen => 1, LocalPort => 81)'
 	# An address that this machine gets later is this machine as well.
 	reach all 198.51.100.3 80 198.51.100.3 "somebody else's address is reached"
 	ip addr add 198.51.100.3/32 dev lo
@@ -115,7 +120,8 @@ ask() # BOX NAME TYPE PROTO: the code of the answer and its addresses
 			exit;
 		}
 		my ($id, $flags, undef, $n) = unpack "n4", $r;
-		print join(" ", $flags & 15, $n, map { join ".", unpack "C4", substr $r, -4 } 1 .. $n), "\n";
+		my @addr = map { join ".", unpack "C4", substr $r, -4 } 1 .. $n;
+		print join(" ", $flags & 15, $n, @addr), "\n";
 		' "$2" "$3" "$4" "${5:-10.0.2.3}" 2>&1
 }
 
@@ -124,7 +130,7 @@ names()
 	ok "$who: a box with names" ab create -w "$T/repo" -n names -y \
 		--egress 'good.example,alias.example,*.deep.example'
 	: >"$T/dns.log"
-	reach names 198.51.100.2 80 denied "an address is not reached before its name was asked for"
+	reach names 198.51.100.2 80 denied "no address without its name"
 	reach names good.example 80 198.51.100.2 "a name is reached"
 	reach names 198.51.100.2 80 198.51.100.2 "and its address then"
 	reach names alias.example 80 198.51.100.2 "another name for it too"
@@ -132,8 +138,8 @@ names()
 	reach names 198.51.100.3 80 denied "not another address"
 	reach names other.example 80 denied "not another name"
 	for n in host loop link; do
-		reach names "$n.deep.example" 80 denied "an allowed name leads nowhere near ($n)"
-		is "$(ask names "$n.deep.example" 1 udp)" "0 0" "$who: such an address is not even told"
+		reach names "$n.deep.example" 80 denied "an allowed name leads nowhere near"
+		is "$(ask names "$n.deep.example" 1 udp)" "0 0" "$who: such an address is not told"
 	done
 	is "$(ask names good.example 1 tcp)" "0 1 198.51.100.2" "$who: by TCP as well"
 	is "$(ask names good.example 1 udp 198.51.100.9)" "0 1 198.51.100.2" \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2016,SC2317
 # tests/cli/net-functions.sh: a whole internet for a test, in network namespaces of its own.
 #
 #	. "${0%/*}/net-functions.sh"     first thing, instead of functions.sh
@@ -15,16 +15,16 @@
 
 if [ -z "${AGENTBOX_TEST_NET:-}" ]; then
 	if [ "$(id -u)" != 0 ] || ! unshare -m -n true 2>/dev/null; then
-		echo "1..0 # SKIP no network namespace can be made here"
+		echo "1..0 # SKIP a box cannot have a network here: unshare"
 		exit 0
 	fi
 	if ! (exec 3<>/dev/net/tun) 2>/dev/null; then
-		echo "1..0 # SKIP /dev/net/tun cannot be opened here"
+		echo "1..0 # SKIP a box cannot have a network here: /dev/net/tun"
 		exit 0
 	fi
 	for tap_p in slirp4netns nft ip; do
 		if ! command -v "$tap_p" >/dev/null; then
-			echo "1..0 # SKIP $tap_p is missing"
+			echo "1..0 # SKIP a box cannot have a network here: no $tap_p"
 			exit 0
 		fi
 	done
@@ -104,10 +104,12 @@ net_left()
 	for d in /proc/[0-9]*; do
 		case $(cat "$d/comm" 2>/dev/null) in
 		agentbox-net)
-			[ "$(readlink "$d/ns/mnt")" != "$(readlink /proc/self/ns/mnt)" ] || echo "${d#/proc/}"
+			[ "$(readlink "$d/ns/mnt")" != "$(readlink /proc/self/ns/mnt)" ] ||
+				echo "${d#/proc/}"
 			;;
 		slirp4netns)
-			[ "$(readlink "$d/ns/net")" != "$(readlink /proc/self/ns/net)" ] || echo "${d#/proc/}"
+			[ "$(readlink "$d/ns/net")" != "$(readlink /proc/self/ns/net)" ] ||
+				echo "${d#/proc/}"
 			;;
 		esac
 	done

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # A port of a box is a loopback port of this machine, and bytes pass it untouched.
+# The scripts in quotes run in the box, or as programs of their own.
+# shellcheck disable=SC2016,SC2317
 . "${0%/*}/net-functions.sh"
 
 drive() # OPERATION SANDBOX ARG...
@@ -25,8 +27,8 @@ serve() # BOX ADDRESS PORT
 {
 	ab exec "$1" -d -- perl -MIO::Socket::IP -e '
 		$SIG{CHLD} = "IGNORE";
-		my $l = IO::Socket::IP->new(LocalHost => $ARGV[0], LocalPort => $ARGV[1], Listen => 50,
-			ReuseAddr => 1, GetAddrInfoFlags => 0) or die;
+		my $l = IO::Socket::IP->new(LocalHost => $ARGV[0], LocalPort => $ARGV[1],
+			Listen => 50, ReuseAddr => 1, GetAddrInfoFlags => 0) or die;
 		while (my $c = $l->accept) {
 			if (fork == 0) {
 				$c->autoflush(1);
@@ -77,7 +79,8 @@ forwarded() # BOX
 		serve "$1" "${listen%:*}" "${listen##*:}"
 		url=$(drive url "$id" "${listen##*:}")
 		like "$url" '^http://127\.0\.0\.1:[0-9]+$' "$who: a port of the box has a url"
-		ok "$who: a server on $listen is reached there" wait_for 10 answers "$(port_of "$url")"
+		ok "$who: a server on $listen is reached there" \
+			wait_for 10 answers "$(port_of "$url")"
 	done
 	p=$(port_of "$(drive url "$id" 3001)")
 	is "$(printf 'upgrade\nmore\n' | talk "$p")" "$(printf 'pushed\nupgrade\nmore\nend')" \
@@ -170,9 +173,9 @@ host_mode()
 {
 	ok "$who: a box in the host's network" ab create -w "$T/repo" -n hosted --egress host -y
 	is "$(net_get hosted 203.0.113.1)" 203.0.113.1 "$who: reaches the host"
-	is "$(net_get hosted good.example)" 198.51.100.2 "$who: and everything that the host reaches"
+	is "$(net_get hosted good.example)" 198.51.100.2 "$who: and what the host reaches"
 	is "$(drive url "$(sandbox hosted)" 8080)" http://127.0.0.1:8080 "$who: its url is the port"
-	no "$who: it has no say in that network" ab exec hosted --user root -n -- ip link set lo down
+	no "$who: it cannot change it" ab exec hosted --user root -n -- ip link set lo down
 	no "$who: and keeps it" drive egress "$(sandbox hosted)" none
 	ok "$who: destroyed" ab destroy hosted -y
 }

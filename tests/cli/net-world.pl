@@ -70,7 +70,8 @@ sub answer
 	while (my $z = $zone{$at}) {
 		my ($kind, $value) = @$z;
 		my $data = $kind eq 'A' ? pack('C4', split /\./, $value) : wire($value);
-		push @records, wire($at) . pack('n n N n', $kind eq 'A' ? 1 : 5, 1, 5, length $data) . $data
+		my @head = ($kind eq 'A' ? 1 : 5, 1, 5, length $data);
+		push @records, wire($at) . pack('n n N n', @head) . $data
 		    if $type == 1 || $kind eq 'CNAME';
 		last if $kind eq 'A';
 		$at = $value;

@@ -100,12 +100,10 @@ START_TEST(what_is_not_there_is_refused_by_name)
 {
 	const char *const six[] = {"fd00::/8", NULL}, *const name[] = {"example.org", NULL};
 	const char *const none[] = {NULL};
-	const uint16_t port = 80;
 	const struct {
 		struct abx_provision p;
 		const char *word;
 	} cases[] = {
-		{{ABX_INIT(struct abx_provision), .ports = &port, .n_ports = 1}, "ports"},
 		{{ABX_INIT(struct abx_provision), .egress_allow = six}, "IPv6"},
 		{{ABX_INIT(struct abx_provision), .egress_deny = name}, "names"},
 		{{ABX_INIT(struct abx_provision), .flags = 1u << 30}, "flags"},
