@@ -295,7 +295,7 @@ int local_run_open(const struct abx_session *s, const struct local_box *b, struc
 		if (run.pidfd >= 0 && (read_process(run.pid, &proc) < 0 || proc.start != start ||
 				       has_ended(run.pidfd, proc.exiting ? EXITING_MS : 0)))
 			local_run_release(&run);
-		run.ready = run.pidfd >= 0 && proc.ready;
+		run.ready = run.pidfd >= 0 && proc.ready && !proc.exiting;
 	}
 	cJSON_Delete(doc);
 	*ret = run;
