@@ -2,6 +2,9 @@
 /* Provider local: what a box may reach, from the words of a policy to the rules of nft. */
 #include "tests/unit/unit.h"
 
+#include <stdlib.h>
+
+#include "providers/local/net-dns.h"
 #include "providers/local/net.h"
 
 START_TEST(entries_are_read_exactly)
@@ -138,6 +141,104 @@ START_TEST(rules_follow_the_policy)
 }
 END_TEST
 
+static size_t question(const char *name, uint16_t type, uint8_t *msg)
+{
+	struct net_question q = {.id = 7};
+	size_t n;
+
+	(void)snprintf(q.name, sizeof(q.name), "%s", name);
+	n = net_dns_write_question(&q, 7, msg, NET_DNS_MAX_BYTES);
+	msg[11] = 0;
+	n -= 11; /* the OPT record */
+	msg[n - 3] = (uint8_t)type;
+	return n;
+}
+
+START_TEST(questions_are_read_and_nothing_else)
+{
+	uint8_t msg[NET_DNS_MAX_BYTES], copy[NET_DNS_MAX_BYTES];
+	size_t n = question("www.Example.org", NET_DNS_AAAA, msg);
+	struct net_question q;
+
+	ck_assert(net_dns_read_question(msg, n, &q));
+	ck_assert_str_eq(q.name, "www.Example.org");
+	ck_assert_uint_eq(q.name_len, strlen(q.name));
+	ck_assert_uint_eq(q.type, NET_DNS_AAAA);
+	ck_assert_uint_eq(q.id, 7);
+	/* Cut anywhere, and read from memory that ends there. */
+	for (size_t i = 0; i < n; i++) {
+		uint8_t *exact = malloc(i ? i : 1);
+
+		ck_assert_ptr_ne(exact, NULL);
+		memcpy(exact, msg, i);
+		ck_assert(!net_dns_read_question(exact, i, &q));
+		free(exact);
+	}
+	/* A dot within a label, a pointer to itself, a response, two questions. */
+	memcpy(copy, msg, n);
+	copy[14] = '.';
+	ck_assert(!net_dns_read_question(copy, n, &q));
+	memcpy(copy, msg, n);
+	copy[12] = 0xc0;
+	copy[13] = 12;
+	ck_assert(!net_dns_read_question(copy, n, &q));
+	memcpy(copy, msg, n);
+	copy[2] |= 0x80;
+	ck_assert(!net_dns_read_question(copy, n, &q));
+	memcpy(copy, msg, n);
+	copy[5] = 2;
+	ck_assert(!net_dns_read_question(copy, n, &q));
+}
+END_TEST
+
+/* An answer about www.a.b: it is another name of x.b, which has two addresses. */
+static const uint8_t answer[] = {
+	0,    7,   0x81, 0x80, 0, 1,   0, 4,   0, 0,  0, 0,	/* header */
+	3,    'w', 'w',	 'w',  1, 'a', 1, 'b', 0, 0,  1, 0,  1, /* question, at 12; b at 18 */
+	1,    'x', 0xc0, 18,   0, 1,   0, 1,   0, 0,  0, 90, 0, 4,   1,	   2,  3, 4, /* out of order
+										      */
+	0xc0, 12,  0,	 5,    0, 1,   0, 0,   0, 30, 0, 4,  1, 'x', 0xc0, 18, 1, 'y', 0xc0,
+	18,   0,   1,	 0,    1, 0,   0, 0,   1, 0,  4, 9,  9, 9,   9, /* somebody else's */
+	1,    'X', 0xc0, 18,   0, 1,   0, 1,   0, 0,  0, 90, 0, 4,   1,	   2,  3, 5,
+};
+
+START_TEST(answers_are_followed_and_bounded)
+{
+	struct net_question q = {.name = "www.a.b", .name_len = 7}, other = {.name = "www.a.c"};
+	uint8_t out[NET_DNS_MAX_BYTES], copy[sizeof(answer)];
+	struct net_answer a;
+
+	ck_assert(net_dns_read_answer(answer, sizeof(answer), &q, 7, &a));
+	ck_assert_int_eq(a.rcode, NET_DNS_OK);
+	ck_assert_uint_eq(a.n, 2);
+	ck_assert_uint_eq(a.addr[0], 0x01020304);
+	ck_assert_uint_eq(a.addr[1], 0x01020305);
+	ck_assert_uint_eq(a.ttl_s, 30);
+	ck_assert(!net_dns_read_answer(answer, sizeof(answer), &q, 8, &a));
+	ck_assert(!net_dns_read_answer(answer, sizeof(answer), &other, 7, &a));
+	for (size_t i = 0; i < sizeof(answer); i++) {
+		uint8_t *exact = malloc(i ? i : 1);
+
+		ck_assert_ptr_ne(exact, NULL);
+		memcpy(exact, answer, i);
+		if (net_dns_read_answer(exact, i, &q, 7, &a))
+			ck_assert_uint_le(a.n, 2);
+		free(exact);
+	}
+	/* Any byte may be anything. */
+	for (size_t i = 0; i < sizeof(answer); i++)
+		for (int v = 0; v < 256; v++) {
+			memcpy(copy, answer, sizeof(answer));
+			copy[i] = (uint8_t)v;
+			if (net_dns_read_answer(copy, sizeof(copy), &q, 7, &a))
+				ck_assert_uint_le(a.n, 3);
+		}
+	a = (struct net_answer){.n = NET_DNS_ADDRESSES_MAX};
+	ck_assert_uint_gt(net_dns_write_answer(&q, &a, out, sizeof(out)), 0);
+	ck_assert_uint_eq(net_dns_write_answer(&q, &a, out, 100), 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("local-net");
@@ -147,6 +248,8 @@ static Suite *suite(void)
 	tcase_add_test(tc, names_match_whole_labels);
 	tcase_add_test(tc, a_policy_that_makes_no_sense_is_none);
 	tcase_add_test(tc, rules_follow_the_policy);
+	tcase_add_test(tc, questions_are_read_and_nothing_else);
+	tcase_add_test(tc, answers_are_followed_and_bounded);
 	suite_add_tcase(s, tc);
 	return s;
 }
