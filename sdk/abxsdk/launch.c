@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -172,6 +173,8 @@ int abx_launch_child(void *launch)
 	(void)setsid();
 	take_streams(l);
 	take_user(l);
+	/* A supervisor that was killed itself ends nothing any more. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	open_log(l);
 	if (l->cwd && chdir(l->cwd) < 0)
 		give_up(l, "cwd");

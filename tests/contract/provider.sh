@@ -38,7 +38,7 @@ run ab provider info "$T/one/agentbox-mock.so" --json
 doc=$out
 ok 'info --json is JSON' is_json "$doc"
 like "$doc" '"has_destroy":.*true' 'info --json says which operations there are'
-like "$doc" '"has_pause":.*false' 'and which are not'
+like "$doc" '"has_exec_attach":.*false' 'and which are not'
 
 one_line_error 5 'provider .nothere. not found in: ' 'a missing one' ab provider info nothere
 one_line_error 5 'not an ELF file' 'a broken one' ab provider info broken
