@@ -177,9 +177,10 @@ int32_t local_pause_gate(struct abx_call *call, const struct local_box *b, int *
 /* Holding. */
 
 /* A helper in the box, as its root: all processes but the first into the cgroup behind
- * procs_fd, or a signal for them. */
+ * procs_fd, or a signal for them.  It keeps the gate, so that when we die nobody acts on the
+ * box before it has ended: it would hold the next one's helper too. */
 static int32_t act_inside(struct abx_session *s, struct abx_call *call, const struct local_box *b,
-			  const struct local_run *run, uint32_t op, int procs_fd,
+			  const struct local_run *run, int gate, uint32_t op, int procs_fd,
 			  struct lb_msg *ret)
 {
 	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = op};
@@ -188,6 +189,7 @@ static int32_t act_inside(struct abx_session *s, struct abx_call *call, const st
 
 	a.program = s->box_helper;
 	a.fd_box = run->pidfd;
+	a.fd_gate = gate;
 	a.fd_cgroup[0] = procs_fd;
 	if (b->image)
 		a.req.flags |= LB_F_IMAGE;
@@ -238,7 +240,7 @@ static int32_t await_held(struct abx_call *call, const struct local_box *b, cons
 /* Frozen first, then filled: whoever is put there stops at once, and nobody can get away by
  * starting others.  *ret_done is false where the kernel does not let us. */
 static int32_t hold_by_cgroup(struct abx_session *s, struct abx_call *call,
-			      const struct local_box *b, const struct local_run *run,
+			      const struct local_box *b, const struct local_run *run, int gate,
 			      struct mark *m, bool *ret_done)
 {
 	char path[LOCAL_CGROUP_PATH_MAX + 16];
@@ -259,7 +261,7 @@ static int32_t hold_by_cgroup(struct abx_session *s, struct abx_call *call,
 		return local_fail_errno(call, -e, "box %s: write " MARK, b->id);
 	if (set_frozen(m, true) < 0)
 		return ABX_OK;
-	r = act_inside(s, call, b, run, LB_OP_GATHER, fd, &msg);
+	r = act_inside(s, call, b, run, gate, LB_OP_GATHER, fd, &msg);
 	if (r == ABX_OK && msg.kind == LB_MSG_FAIL && msg.code != ABX_EPERM)
 		r = local_helper_failed(call, &msg);
 	if (r != ABX_OK)
@@ -273,7 +275,7 @@ static int32_t hold_by_cgroup(struct abx_session *s, struct abx_call *call,
 }
 
 static int32_t hold_by_signal(struct abx_session *s, struct abx_call *call,
-			      const struct local_box *b, const struct local_run *run,
+			      const struct local_box *b, const struct local_run *run, int gate,
 			      struct mark *m)
 {
 	struct lb_msg msg;
@@ -285,13 +287,13 @@ static int32_t hold_by_signal(struct abx_session *s, struct abx_call *call,
 	e = write_mark(b, m);
 	if (e < 0)
 		return local_fail_errno(call, -e, "box %s: write " MARK, b->id);
-	r = act_inside(s, call, b, run, LB_OP_SUSPEND, -1, &msg);
+	r = act_inside(s, call, b, run, gate, LB_OP_SUSPEND, -1, &msg);
 	return r == ABX_OK && msg.kind == LB_MSG_FAIL ? local_helper_failed(call, &msg) : r;
 }
 
 /* The mark goes last: as long as it is there, the next one tries again. */
 static int32_t let_go(struct abx_session *s, struct abx_call *call, const struct local_box *b,
-		      const struct local_run *run)
+		      const struct local_run *run, int gate)
 {
 	struct lb_msg msg;
 	struct mark m;
@@ -302,7 +304,7 @@ static int32_t let_go(struct abx_session *s, struct abx_call *call, const struct
 	if (!m.there)
 		return ABX_OK;
 	if (m.method == BY_SIGNAL)
-		r = act_inside(s, call, b, run, LB_OP_WAKE, -1, &msg);
+		r = act_inside(s, call, b, run, gate, LB_OP_WAKE, -1, &msg);
 	else
 		e = set_frozen(&m, false);
 	if (r == ABX_OK && m.method == BY_SIGNAL && msg.kind == LB_MSG_FAIL)
@@ -317,14 +319,14 @@ static int32_t let_go(struct abx_session *s, struct abx_call *call, const struct
 
 /* The gate is ours alone. */
 static int32_t hold(struct abx_session *s, struct abx_call *call, const struct local_box *b,
-		    const struct local_run *run, bool by_user)
+		    const struct local_run *run, int gate, bool by_user)
 {
 	struct mark m = {.by_user = by_user};
 	bool done = false;
-	int32_t r = hold_by_cgroup(s, call, b, run, &m, &done);
+	int32_t r = hold_by_cgroup(s, call, b, run, gate, &m, &done);
 
 	if (r == ABX_OK && !done)
-		r = hold_by_signal(s, call, b, run, &m);
+		r = hold_by_signal(s, call, b, run, gate, &m);
 	if (r == ABX_OK) {
 		int e;
 
@@ -351,9 +353,9 @@ int32_t local_freeze(struct abx_session *s, struct abx_call *call, const struct 
 	f.was_paused = is_paused(&m);
 	r = lock_gate(call, b, LOCK_EX, &f.gate_fd);
 	if (r == ABX_OK && !f.was_paused)
-		r = let_go(s, call, b, run);
+		r = let_go(s, call, b, run, f.gate_fd);
 	if (r == ABX_OK && !f.was_paused)
-		r = hold(s, call, b, run, /* by_user= */ false);
+		r = hold(s, call, b, run, f.gate_fd, /* by_user= */ false);
 	if (r != ABX_OK) {
 		abx_cleanup_close(&f.gate_fd);
 		return r;
@@ -365,7 +367,7 @@ int32_t local_freeze(struct abx_session *s, struct abx_call *call, const struct 
 int32_t local_thaw(struct abx_session *s, struct abx_call *call, const struct local_box *b,
 		   const struct local_run *run, struct local_freeze *f)
 {
-	int32_t r = f->was_paused ? ABX_OK : let_go(s, call, b, run);
+	int32_t r = f->was_paused ? ABX_OK : let_go(s, call, b, run, f->gate_fd);
 
 	abx_cleanup_close(&f->gate_fd);
 	f->gate_fd = -1;
@@ -378,10 +380,16 @@ static int32_t repair(struct abx_session *s, struct abx_call *call, const struct
 {
 	abx_autoclose int fd =
 		openat(s->boxes_fd, b->id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int gate = -1;
 	int32_t r;
 
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return let_go(s, call, b, run);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		r = lock_gate(call, b, LOCK_EX, &gate);
+		if (r == ABX_OK)
+			r = let_go(s, call, b, run, gate);
+		abx_cleanup_close(&gate);
+		return r;
+	}
 	r = local_host->wait_ms(call, WAIT_MS);
 	if (r != ABX_OK)
 		return r == ABX_ECANCELED ? local_canceled(call) : local_timed_out(call);
@@ -455,9 +463,9 @@ int32_t local_pause(struct abx_session *s, struct abx_call *call, const struct a
 		if (!is_paused(&m)) {
 			r = lock_gate(call, &b, LOCK_EX, &gate);
 			if (r == ABX_OK)
-				r = let_go(s, call, &b, &run);
+				r = let_go(s, call, &b, &run, gate);
 			if (r == ABX_OK)
-				r = hold(s, call, &b, &run, /* by_user= */ true);
+				r = hold(s, call, &b, &run, gate, /* by_user= */ true);
 			abx_cleanup_close(&gate);
 		}
 	}
@@ -473,11 +481,15 @@ int32_t local_resume(struct abx_session *s, struct abx_call *call, const struct 
 {
 	struct local_box b = LOCAL_BOX_INIT;
 	struct local_run run = LOCAL_RUN_INIT;
+	int gate = -1;
 	int32_t r = open_running(s, call, sb->id, &b, &run);
 
 	(void)req;
 	if (r == ABX_OK)
-		r = let_go(s, call, &b, &run);
+		r = lock_gate(call, &b, LOCK_EX, &gate);
+	if (r == ABX_OK)
+		r = let_go(s, call, &b, &run, gate);
+	abx_cleanup_close(&gate);
 	if (r == ABX_OK)
 		r = local_box_emit(s, call, &b, &run, ABX_STATE_RUNNING);
 	local_run_release(&run);

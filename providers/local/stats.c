@@ -90,6 +90,7 @@ static int32_t processes(struct abx_session *s, struct abx_call *call, const str
 	}
 	a.program = s->box_helper;
 	a.fd_box = run->pidfd;
+	a.fd_gate = gate;
 	a.fd_out = p[1];
 	if (b->image)
 		a.req.flags |= LB_F_IMAGE;
