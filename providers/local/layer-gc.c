@@ -104,6 +104,22 @@ static void each_entry(const struct abx_session *s, struct abx_call *call, const
 		(void)closedir(d);
 }
 
+/* Records that a dead writer has not given their name. */
+static void remove_half_written(const struct abx_session *s)
+{
+	int fd = openat(s->snapshots_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!d)
+		abx_cleanup_close(&fd);
+	while (d && (e = readdir(d)))
+		if (strstr(e->d_name, ".json.tmp-"))
+			(void)unlinkat(s->snapshots_fd, e->d_name, 0);
+	if (d)
+		(void)closedir(d);
+}
+
 static int open_lock(const struct abx_session *s)
 {
 	return openat(s->store_fd, "layers.lock", O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
@@ -144,6 +160,7 @@ void local_layers_collect(const struct abx_session *s, struct abx_call *call)
 	int r = -1;
 
 	if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0) {
+		remove_half_written(s);
 		r = local_snapshot_each(s, add_snapshot, &v);
 		if (r == 0)
 			r = add_boxes(s, &v);

@@ -362,6 +362,7 @@ START_TEST(a_damaged_record_is_found_and_keeps_layers)
 
 	ck_assert_int_eq(lh_provision("a1"), ABX_OK);
 	take("a1", 0, ref);
+	unit_write_text("store/snapshots/0.json.tmp-1", "{");
 	(void)snprintf(path, sizeof(path), "store/snapshots/%s.json", ref);
 	unit_write_text(path, "{\"ref\": 1}");
 	ck_assert_int_eq(lh_count_snapshots(NULL), 1);
@@ -371,6 +372,7 @@ START_TEST(a_damaged_record_is_found_and_keeps_layers)
 	ck_assert_uint_eq(count("layers"), 1);
 	ck_assert_int_eq(snapshot_delete(ref), ABX_OK);
 	ck_assert_uint_eq(count("layers"), 0);
+	ck_assert_uint_eq(count("snapshots"), 0);
 }
 END_TEST
 
