@@ -20,6 +20,7 @@ int abx_exec_text(struct abx_cloud *cloud, const struct abx_call_opts *o,
 	struct abx_err why = ABX_ERR_INIT;
 	int r;
 
+	x.flags = ABX_EXEC_OFFLINE;
 	x.argv = argv;
 	x.cwd = "/";
 	x.stdin_fd = x.control_fd = -1;

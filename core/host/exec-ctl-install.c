@@ -91,6 +91,7 @@ static int ask(struct abx_cloud *c, const struct abx_call_opts *o, const struct 
 
 	memset(ret, 0, sizeof(*ret));
 	plain.plain_exec = true;
+	req.flags = ABX_EXEC_OFFLINE;
 	req.argv = argv;
 	req.cwd = "/";
 	req.user = user;

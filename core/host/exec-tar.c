@@ -41,8 +41,15 @@ static int run(struct abx_cloud *c, const struct abx_call_opts *o, const struct 
 	       struct abx_err *err)
 {
 	const struct abx_exec req = {
-		ABX_INIT(struct abx_exec), .argv = argv,     .cwd = "/", .user = user,
-		.stdin_fd = stdin_fd,	   .control_fd = -1, .io = io,	 .output = on_output,
+		ABX_INIT(struct abx_exec),
+		.flags = ABX_EXEC_OFFLINE,
+		.argv = argv,
+		.cwd = "/",
+		.user = user,
+		.stdin_fd = stdin_fd,
+		.control_fd = -1,
+		.io = io,
+		.output = on_output,
 	};
 	struct abx_exit e;
 	int r = abx_cloud_exec(c, o, s, &req, &e, err);

@@ -75,8 +75,9 @@ int abx_box_run(const struct abx_box_io *io, const struct abx_box_script *script
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(STDERR_KEPT);
 	struct run run = {script, &said, 0};
 	struct abx_exec req = {
-		ABX_INIT(struct abx_exec), .argv = argv, .stdin_fd = script->stdin_fd,
-		.control_fd = -1,	   .io = &run,	 .output = on_output};
+		ABX_INIT(struct abx_exec),    .flags = ABX_EXEC_OFFLINE, .argv = argv,
+		.stdin_fd = script->stdin_fd, .control_fd = -1,		 .io = &run,
+		.output = on_output};
 	struct abx_exit end = {ABX_INIT(struct abx_exit)};
 	struct abx_err exec_err = ABX_ERR_INIT;
 	int r;

@@ -124,7 +124,7 @@ static int32_t start(struct run *x, const char *id)
 	int32_t r = local_box_enter(x->s, x->call, id, &b, &running, &a);
 	int e = 0;
 
-	if (r == ABX_OK)
+	if (r == ABX_OK && !(req->flags & ABX_EXEC_OFFLINE))
 		r = local_net_ready(x->s, x->call, &b, &running);
 	a.program = x->s->box_helper;
 	a.user = req->user;
@@ -355,7 +355,8 @@ static int32_t wait_started(struct run *x, struct abx_exit *ret)
 int32_t local_exec(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		   const struct abx_exec *req, struct abx_exit *ret)
 {
-	const uint32_t known = ABX_EXEC_PTY | ABX_EXEC_DETACHED | ABX_EXEC_LEAVE_RUNNING;
+	const uint32_t known =
+		ABX_EXEC_PTY | ABX_EXEC_DETACHED | ABX_EXEC_LEAVE_RUNNING | ABX_EXEC_OFFLINE;
 	struct run x = {
 		.s = s,
 		.call = call,
