@@ -7,6 +7,8 @@ set -eu
 BUILD=${AGENTBOX_TEST_BUILDDIR:?is not set: run make bench}
 runs=${BENCH_RUNS:-200}
 create_runs=${BENCH_CREATE_RUNS:-30}
+snapshot_runs=${BENCH_SNAPSHOT_RUNS:-12}
+copy_runs=${BENCH_COPY_RUNS:-3}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/abx-bench.XXXXXX")
 AGENTBOX_HOME=$scratch/home
 AGENTBOX_PROVIDER_PATH=$BUILD/providers/local/.libs
@@ -68,7 +70,7 @@ bench_exec()
 		sed -n 's/.*"pid": *\([0-9]*\).*/\1/p')
 	"$pairs" "$runs" nsenter -t "$pid" -U --preserve-credentials -m -p -i -u -n /bin/true \
 		--- "$agentbox" exec bench -n -- /bin/true >"$scratch/figures"
-	{ read -r floor _ _ && read -r ours _ _; } <"$scratch/figures"
+	figures
 	row 'exec in a local box' "$floor" "$ours" '<= 3 x nsenter'
 	"$agentbox" destroy bench -y >/dev/null 2>&1
 }
@@ -92,10 +94,97 @@ bench_create()
 		"$(awk -v a="$git_ms" -v b="$ours" 'BEGIN { print b - a }')" '<= 8 ms'
 }
 
+# The files of 195 MiB in 20,000 that a box has written itself.
+fill() # BOX
+{
+	# shellcheck disable=SC2016 # perl's
+	"$agentbox" exec "$1" -n -- perl -e '
+		my $text = join("", map { "line $_ of a file that is like source\n" } 1 .. 280);
+		for my $d (1 .. 200) {
+			mkdir "/home/vscode/d$d" or die;
+			for my $f (1 .. 100) {
+				open(my $o, ">", "/home/vscode/d$d/f$f") or die;
+				print $o $text or die;
+				close($o) or die;
+			}
+		}'
+}
+
+figures() # sets floor and ours
+{
+	{ read -r floor _ _ && read -r ours _ _; } <"$scratch/figures"
+}
+
+# What a checkpoint has to do in any case is to get the layer to the disk.
+bench_snapshot() # WHAT BOX
+{
+	"$pairs" "$snapshot_runs" sync -f "$AGENTBOX_HOME" \
+		--- "$agentbox" checkpoint create "$2" --name "$2@N@" >"$scratch/figures"
+	figures
+	row "checkpoint, $1" "$floor" "$ours" 'the floor is a syncfs'
+	row '  beside it' "$floor" "$(awk -v a="$floor" -v b="$ours" 'BEGIN { print b - a }')" \
+		'<= 8 ms'
+	"$pairs" "$snapshot_runs" sync -f "$AGENTBOX_HOME" \
+		--- "$agentbox" fork "$2" -n "$2-fork@N@" >"$scratch/figures"
+	figures
+	row "fork, $1" "$floor" "$ours" 'a snapshot, a box, and its record'
+	row '  beside it' "$floor" "$(awk -v a="$floor" -v b="$ours" 'BEGIN { print b - a }')" \
+		'<= 8 ms'
+	"$agentbox" destroy --all -y >/dev/null 2>&1
+}
+
+bench_snapshots()
+{
+	"$agentbox" create -w "$repo" -n empty -y >/dev/null 2>&1
+	bench_snapshot 'a box that wrote nothing' empty
+	"$agentbox" create -w "$repo" -n full -y >/dev/null 2>&1
+	fill full
+	bench_snapshot '195 MiB in 20,000 files' full
+}
+
+# A box with a process in it: its layer is copied.
+bench_copy()
+{
+	"$agentbox" create -w "$repo" -n busy -y >/dev/null 2>&1
+	fill busy
+	"$agentbox" exec busy -n -d -- sleep 3600 >/dev/null
+	upper=$(echo "$AGENTBOX_HOME"/providers/local/store/boxes/*/layers/upper)
+	"$pairs" "$copy_runs" cp -a "$upper" "$scratch/copy@N@" --then sync -f "$scratch" \
+		--- "$agentbox" checkpoint create busy --name "busy@N@" >"$scratch/figures"
+	figures
+	row 'checkpoint while a process runs' "$floor" "$ours" '<= 1.3 x cp -a and syncfs'
+	"$agentbox" destroy busy -y >/dev/null 2>&1
+}
+
+# What a box that does nothing holds in memory: its first process and its network.
+bench_memory()
+{
+	"$agentbox" create -w "$repo" -n idle -y >/dev/null 2>&1
+	"$agentbox" exec idle -n -- true
+	pid=$(sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' \
+		"$AGENTBOX_HOME"/providers/local/store/boxes/*/run.json)
+	# Its network is whoever has the file open that says that there is one, and its child.
+	net=$(for fd in /proc/[0-9]*/fd/*; do
+		case $(readlink "$fd") in
+		"$AGENTBOX_HOME"/*/net) echo "$fd" ;;
+		esac
+	done | sed -n 's,^/proc/\([0-9]*\)/.*,\1,p' | sort -u)
+	kb=0
+	for p in "$pid" $net $(for n in $net; do pgrep -P "$n" || :; done); do
+		kb=$((kb + $(awk '/^Pss:/ { print $2 }' "/proc/$p/smaps_rollup")))
+	done
+	row 'an idle box with its network, MB' 2 \
+		"$(awk -v kb="$kb" 'BEGIN { print kb / 1024 }')" '<= 2 MB'
+	"$agentbox" destroy idle -y >/dev/null 2>&1
+}
+
 make_repo
 printf '%-34s %9s %9s %7s  %s\n' 'median of runs in turn' 'floor ms' 'ours ms' ratio target
 bench_version
 bench_exec
 bench_create
+bench_snapshots
+bench_copy
+bench_memory
 printf '%s runs, create %s; %s, %s processors, Linux %s\n' "$runs" "$create_runs" \
 	"$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)" "$(nproc)" "$(uname -r)"
