@@ -302,9 +302,9 @@ static bool belongs_to_kept(const struct abx_leftovers *l, const char *box_id)
 static int sweep_dir(struct abx_app *app, const char *name, enum abx_recover_mode mode,
 		     struct abx_leftovers *ret, struct abx_err *err)
 {
-	int fd = abx_fs_open_dir(app->home.fd, name), r = 0;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = abx_fs_opendir(app->home.fd, name);
 	struct dirent *e;
+	int r = 0;
 
 	while (dir && r == 0 && (e = readdir(dir))) {
 		abx_autoclose int lock = -1;

@@ -110,8 +110,7 @@ static bool was_damaged(const struct abx_home *home, const char *provider, const
 {
 	static const char prefix[] = "manifest.json.damaged-";
 	abx_autofree char *path = relative_dir(provider, project, name);
-	int fd = abx_fs_open_dir(home->fd, path);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = abx_fs_opendir(home->fd, path);
 	struct dirent *e = NULL;
 
 	while (dir && (e = readdir(dir)))
@@ -165,8 +164,7 @@ int abx_checkpoint_load(const struct abx_home *home, const char *provider, const
 /* Directories below `path` whose names do not begin with a dot. */
 static void subdirs(const struct abx_home *home, const char *path, struct abx_strv *ret)
 {
-	int fd = abx_fs_open_dir(home->fd, path);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = abx_fs_opendir(home->fd, path);
 	struct dirent *e;
 
 	while (dir && (e = readdir(dir)))

@@ -43,16 +43,12 @@ static bool is_companion(const char *entry, const char *const *companions)
 static size_t count_copies(int dirfd, const char *prefix, const char *const *companions,
 			   char **ret_oldest)
 {
-	int fd = abx_fs_open_dir(dirfd, ".");
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = abx_fs_opendir(dirfd, ".");
 	struct dirent *e;
 	size_t n = 0;
 
-	if (!dir) {
-		if (fd >= 0)
-			(void)close(fd);
+	if (!dir)
 		return 0;
-	}
 	while ((e = readdir(dir))) {
 		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 ||
 		    is_companion(e->d_name, companions))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "abxsdk/buf.h"
+#include "abxsdk/fs.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
@@ -43,17 +44,12 @@ static int fail_at(struct abx_err *err, int errnum, const char *path)
 
 static int read_names(int dirfd, struct abx_strv *names)
 {
-	const int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = abx_fs_opendir(dirfd, ".");
 	struct dirent *e;
 	int saved;
 
-	if (!dir) {
-		saved = errno;
-		if (fd >= 0)
-			(void)close(fd);
-		return -saved;
-	}
+	if (!dir)
+		return -errno;
 	for (errno = 0; (e = readdir(dir)); errno = 0)
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
 			abx_strv_add(names, e->d_name);

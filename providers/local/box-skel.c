@@ -49,16 +49,6 @@ static bool is_excluded(const char *name)
 	return false;
 }
 
-static DIR *open_directory(int dirfd, const char *name)
-{
-	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d && fd >= 0)
-		(void)close(fd);
-	return d;
-}
-
 static void print_host(char name[LOCAL_PRINT_TEXT])
 {
 	static const char *const also[] = {"/bin",	    "/lib",	    "/lib64",
@@ -124,7 +114,7 @@ static void copy_link(int from_dir, int to_dir, const char *name)
 static void copy_tree(int from_dir, const char *from, int to_dir, const char *to, uid_t owner,
 		      int depth)
 {
-	DIR *d = open_directory(from_dir, from);
+	DIR *d = abx_fs_opendir(from_dir, from);
 	struct dirent *e;
 	struct stat st;
 	int out;
@@ -251,7 +241,7 @@ static void make_top(int root)
 /* Directories of box root over those of /usr/local, for `make install`. */
 static void make_usr_local(int layer)
 {
-	DIR *d = open_directory(AT_FDCWD, "/usr/local");
+	DIR *d = abx_fs_opendir(AT_FDCWD, "/usr/local");
 	struct dirent *e;
 	struct stat st;
 	int local;
@@ -317,7 +307,7 @@ static void build(int cache_fd, const char *name)
 
 static void remove_unused(int cache_fd, const char *keep)
 {
-	DIR *d = open_directory(cache_fd, ".");
+	DIR *d = abx_fs_opendir(cache_fd, ".");
 	struct dirent *e;
 
 	while (d && (e = readdir(d))) {

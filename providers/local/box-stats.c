@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "abxsdk/fs.h"
+
 #define PASSWD_MAX_BYTES ((size_t)1 << 20)
 #define DEPTH_MAX 256
 
@@ -144,8 +146,7 @@ void box_stats(const struct box_req *rq)
 /* A file with several names counts once, in parts. */
 static uint64_t usage_of(int dir_fd, int depth)
 {
-	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = abx_fs_opendir(dir_fd, ".");
 	uint64_t sum = 0;
 	struct dirent *e;
 
@@ -154,13 +155,14 @@ static uint64_t usage_of(int dir_fd, int depth)
 		int inner;
 
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		sum += (uint64_t)st.st_blocks * 512 /
 		       (S_ISDIR(st.st_mode) || !st.st_nlink ? 1 : (uint64_t)st.st_nlink);
 		if (!S_ISDIR(st.st_mode) || depth == 0)
 			continue;
-		inner = openat(fd, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		inner = openat(dirfd(d), e->d_name,
+			       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (inner >= 0) {
 			sum += usage_of(inner, depth - 1);
 			(void)close(inner);

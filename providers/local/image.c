@@ -129,14 +129,11 @@ int32_t local_source_unpack(struct abx_session *s, struct abx_call *call, int di
 
 bool local_image_user(const struct abx_session *s, const char *key, char *user, size_t size)
 {
-	int fd = openat(s->boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = abx_fs_opendir(s->boxes_fd, ".");
 	struct dirent *e;
 	bool used = !d;
 
 	(void)snprintf(user, size, "unknown");
-	if (!d)
-		abx_cleanup_close(&fd);
 	while (d && !used && (e = readdir(d))) {
 		struct local_box b = LOCAL_BOX_INIT;
 		int r;
@@ -177,12 +174,9 @@ int local_image_lock_fd(const struct abx_session *s, const char *key)
 
 void local_image_collect(const struct abx_session *s, struct abx_call *call, const char *keep)
 {
-	int fd = openat(s->images_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = abx_fs_opendir(s->images_fd, ".");
 	struct dirent *e;
 
-	if (!d)
-		abx_cleanup_close(&fd);
 	while (d && (e = readdir(d))) {
 		bool half_made = strncmp(e->d_name, "new-", 4) == 0;
 		const char *key = half_made ? e->d_name + 4 : e->d_name;

@@ -48,13 +48,10 @@ static int add_snapshot(void *ctx, const char *ref, const struct local_snapshot 
 
 static int add_boxes(const struct abx_session *s, struct named *v)
 {
-	int fd = openat(s->boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = abx_fs_opendir(s->boxes_fd, ".");
 	struct dirent *e;
 	int r = d ? 0 : -errno;
 
-	if (!d)
-		abx_cleanup_close(&fd);
 	while (r == 0 && (e = readdir(d))) {
 		struct local_box b = LOCAL_BOX_INIT;
 		struct local_chain chain;
@@ -83,12 +80,9 @@ static int compare(const void *a, const void *b)
 /* Give another name to each layer that nobody names, and remove what has such a name. */
 static void each_entry(const struct abx_session *s, struct abx_call *call, const struct named *v)
 {
-	int fd = openat(s->layers_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = abx_fs_opendir(s->layers_fd, ".");
 	struct dirent *e;
 
-	if (!d)
-		abx_cleanup_close(&fd);
 	while (d && (e = readdir(d))) {
 		char dead[LOCAL_LID_SIZE + sizeof(DEAD)];
 
@@ -107,12 +101,9 @@ static void each_entry(const struct abx_session *s, struct abx_call *call, const
 /* Records that a dead writer has not given their name. */
 static void remove_half_written(const struct abx_session *s)
 {
-	int fd = openat(s->snapshots_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = abx_fs_opendir(s->snapshots_fd, ".");
 	struct dirent *e;
 
-	if (!d)
-		abx_cleanup_close(&fd);
 	while (d && (e = readdir(d)))
 		if (strstr(e->d_name, ".json.tmp-"))
 			(void)unlinkat(s->snapshots_fd, e->d_name, 0);

@@ -16,6 +16,8 @@
 #include "providers/local/limits.h"
 #include "providers/local/pause.h"
 
+#include "abxsdk/fs.h"
+
 /* The kernel ends all processes of a killed box; longer than this it is stuck in one. */
 #define KILL_WAIT_MS 10000
 #define LIVE_WAIT_MS 5000
@@ -431,16 +433,12 @@ static int32_t list_one(struct abx_session *s, struct abx_call *call, const char
 
 int32_t local_list(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req)
 {
-	int fd = openat(s->boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = abx_fs_opendir(s->boxes_fd, ".");
 	struct dirent *e;
 	int32_t r;
 
-	if (!d) {
-		r = local_fail_errno(call, errno, "state directory");
-		abx_cleanup_close(&fd);
-		return r;
-	}
+	if (!d)
+		return local_fail_errno(call, errno, "state directory");
 	r = local_sweep(s, call);
 	while (r == ABX_OK && (e = readdir(d)))
 		if (local_id_valid(e->d_name))

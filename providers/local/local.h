@@ -39,6 +39,7 @@
 
 #include "abxsdk/buf.h"
 #include "agentbox/cloud_backend.h"
+#include "providers/local/labels.h"
 #include "providers/local/proto.h"
 
 #define LOCAL_ID_MAX 64
@@ -129,7 +130,6 @@ int32_t local_box_lock(const struct abx_session *s, struct abx_call *call,
 uint32_t local_run_state(const struct local_run *run);
 int32_t local_box_emit(const struct abx_session *s, struct abx_call *call,
 		       const struct local_box *b, const struct local_run *run, uint32_t state);
-bool local_labels_match(const cJSON *labels, const struct abx_list_req *req);
 /* RFC 3339, now. */
 void local_time_text(char *out, size_t size);
 /* A directory tmp/PREFIX... that is locked and that no sweeper has got hold of. */

@@ -14,7 +14,6 @@
 #define TEXT_MAX 4096
 #define NAME_MAX_BYTES 80
 #define FILE_MAX_BYTES (3 * NAME_MAX_BYTES + 8)
-#define LABELS_MAX 64
 
 /* "debian:bookworm" is "debian%3Abookworm" on disk. */
 static void file_name(const char *name, const char *end, char out[FILE_MAX_BYTES])
@@ -96,9 +95,8 @@ int local_prepared_write(const struct abx_session *s, const struct local_prepare
 {
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(RECORD_MAX_BYTES);
 	cJSON *doc = cJSON_CreateObject();
-	cJSON *o = doc ? cJSON_AddObjectToObject(doc, "labels") : NULL;
 	char file[FILE_MAX_BYTES];
-	int r = o ? 0 : -ENOMEM;
+	int r = doc ? local_labels_put(doc, labels, n_labels) : -ENOMEM;
 
 	if (r == 0)
 		r = abx_json_add_i64(doc, "format", 1);
@@ -114,8 +112,6 @@ int local_prepared_write(const struct abx_session *s, const struct local_prepare
 		r = abx_json_add_str(doc, "created_at", p->created_at);
 	if (r == 0)
 		r = abx_json_add_i64(doc, "size_bytes", p->size_bytes);
-	for (uint32_t i = 0; r == 0 && i < n_labels; i++)
-		r = abx_json_add_str(o, labels[i].key, labels[i].value);
 	if (r == 0)
 		r = abx_json_print(doc, &b);
 	cJSON_Delete(doc);
@@ -135,15 +131,12 @@ int local_prepared_remove(const struct abx_session *s, const char *name)
 static int each(const struct abx_session *s,
 		int (*visit)(void *ctx, const struct local_prepared *p), void *ctx)
 {
-	int fd = openat(s->prepared_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = abx_fs_opendir(s->prepared_fd, ".");
 	struct dirent *e;
 	int r = 0;
 
-	if (!d) {
-		abx_cleanup_close(&fd);
+	if (!d)
 		return visit(ctx, NULL);
-	}
 	while (r == 0 && (e = readdir(d))) {
 		struct local_prepared p = LOCAL_PREPARED_INIT;
 		const char *end = strrchr(e->d_name, '.');
@@ -190,24 +183,10 @@ int32_t local_prepared_lock(const struct abx_session *s, struct abx_call *call, 
 	return r;
 }
 
-struct label_list {
-	struct abx_kv kv[LABELS_MAX];
-	uint32_t n;
-};
-
-static int add_label(void *ctx, const char *key, const char *value)
-{
-	struct label_list *l = ctx;
-
-	if (l->n < LABELS_MAX)
-		l->kv[l->n++] = (struct abx_kv){key, value};
-	return 0;
-}
-
 int32_t local_prepared_emit(const struct abx_session *s, struct abx_call *call,
 			    const struct local_prepared *p)
 {
-	struct label_list labels = {.n = 0};
+	struct local_labels labels;
 	struct abx_snapshot sn = {
 		ABX_INIT(struct abx_snapshot),
 		.ref = p->name,
@@ -218,7 +197,7 @@ int32_t local_prepared_emit(const struct abx_session *s, struct abx_call *call,
 		.size_bytes = (uint64_t)p->size_bytes,
 	};
 
-	(void)abx_json_each_str(p->labels, add_label, &labels);
+	local_labels_get(p->labels, &labels);
 	sn.labels = labels.kv;
 	sn.n_labels = labels.n;
 	return local_host->emit_snapshot(call, &sn);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "abxsdk/fs.h"
+
 #define DEPTH_MAX 64
 
 static uint64_t mix(uint64_t h, const void *data, size_t len, uint64_t k)
@@ -52,20 +54,10 @@ static bool is_dot(const char *name)
 	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
 
-static DIR *open_directory(int at, const char *name)
-{
-	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d && fd >= 0)
-		(void)close(fd);
-	return d;
-}
-
 static void add_tree(struct local_print *sum, struct local_print seed, int at, const char *name,
 		     int depth)
 {
-	DIR *d = open_directory(at, name);
+	DIR *d = abx_fs_opendir(at, name);
 	struct dirent *e;
 
 	if (!d)

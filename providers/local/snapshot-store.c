@@ -11,7 +11,6 @@
 #include "abxsdk/json.h"
 
 #define TEXT_MAX 4096
-#define LABELS_MAX 64
 #define MANIFEST_MAX_BYTES ((size_t)1 << 20)
 
 static int file_name(const char *ref, char *name, size_t size)
@@ -74,11 +73,10 @@ static int print_snapshot(const struct local_snapshot *n, const struct abx_kv *l
 {
 	abx_auto(abx_buf) struct abx_buf layers = ABX_BUF_INIT(TEXT_MAX);
 	cJSON *doc = cJSON_CreateObject();
-	cJSON *o = doc ? cJSON_AddObjectToObject(doc, "labels") : NULL;
-	int r = o ? local_chain_text(&n->chain, &layers) : -ENOMEM;
+	int r = doc ? local_chain_text(&n->chain, &layers) : -ENOMEM;
 
-	for (uint32_t i = 0; i < n_labels && r == 0; i++)
-		r = abx_json_add_str(o, labels[i].key, labels[i].value);
+	if (r == 0)
+		r = local_labels_put(doc, labels, n_labels);
 	if (r == 0)
 		r = abx_json_add_i64(doc, "format", 1);
 	if (r == 0)
@@ -121,13 +119,10 @@ int local_snapshot_each(const struct abx_session *s,
 			int (*visit)(void *ctx, const char *ref, const struct local_snapshot *n),
 			void *ctx)
 {
-	int fd = openat(s->snapshots_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = abx_fs_opendir(s->snapshots_fd, ".");
 	struct dirent *e;
 	int r = d ? 0 : -errno;
 
-	if (!d)
-		abx_cleanup_close(&fd);
 	while (r == 0 && (e = readdir(d))) {
 		size_t n = strlen(e->d_name);
 		struct local_snapshot snap = {.doc = NULL};
@@ -160,24 +155,10 @@ bool local_snapshot_needs_image(const struct abx_session *s, const char *key)
 
 /* Operations. */
 
-struct label_list {
-	struct abx_kv kv[LABELS_MAX];
-	uint32_t n;
-};
-
-static int add_label(void *ctx, const char *key, const char *value)
-{
-	struct label_list *l = ctx;
-
-	if (l->n < LABELS_MAX)
-		l->kv[l->n++] = (struct abx_kv){key, value};
-	return 0;
-}
-
 int32_t local_snapshot_emit(const struct abx_session *s, struct abx_call *call, const char *ref)
 {
 	struct local_snapshot n = {.doc = NULL};
-	struct label_list labels = {.n = 0};
+	struct local_labels labels;
 	struct abx_snapshot out = {ABX_INIT(struct abx_snapshot), .state = "ready"};
 	int e = local_snapshot_open(s, ref, &n);
 	int32_t r;
@@ -190,7 +171,7 @@ int32_t local_snapshot_emit(const struct abx_session *s, struct abx_call *call, 
 	if (e < 0)
 		return local_fail(call, ABX_EPROTO, "delete it", "snapshot %s: damaged record",
 				  ref);
-	(void)abx_json_each_str(n.labels, add_label, &labels);
+	local_labels_get(n.labels, &labels);
 	out.ref = n.ref;
 	out.name = n.name;
 	out.created_at = n.created_at;

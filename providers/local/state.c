@@ -21,7 +21,6 @@
 
 #define RECORD_MAX_BYTES ((size_t)16 << 20)
 #define TEXT_MAX 4096
-#define LABELS_MAX 64
 #define LOCK_POLL_MS 5
 #define MAKE_TRIES 16
 
@@ -356,24 +355,10 @@ int32_t local_box_lock(const struct abx_session *s, struct abx_call *call,
 	return ABX_OK;
 }
 
-struct label_list {
-	struct abx_kv kv[LABELS_MAX];
-	uint32_t n;
-};
-
-static int add_label(void *ctx, const char *key, const char *value)
-{
-	struct label_list *l = ctx;
-
-	if (l->n < LABELS_MAX)
-		l->kv[l->n++] = (struct abx_kv){key, value};
-	return 0;
-}
-
 int32_t local_box_emit(const struct abx_session *s, struct abx_call *call,
 		       const struct local_box *b, const struct local_run *run, uint32_t state)
 {
-	struct label_list labels = {.n = 0};
+	struct local_labels labels;
 	struct abx_sandbox sb = {
 		ABX_INIT(struct abx_sandbox),
 		.state = state,
@@ -385,22 +370,10 @@ int32_t local_box_emit(const struct abx_session *s, struct abx_call *call,
 		.expires_at_ms = run && run->pidfd >= 0 ? run->expires_at_ms : 0,
 	};
 
-	(void)abx_json_each_str(b->labels, add_label, &labels);
+	local_labels_get(b->labels, &labels);
 	sb.labels = labels.kv;
 	sb.n_labels = labels.n;
 	return local_host->emit_sandbox(call, &sb);
-}
-
-bool local_labels_match(const cJSON *labels, const struct abx_list_req *req)
-{
-	for (uint32_t i = 0; req && i < req->n_labels; i++) {
-		const char *v = NULL;
-
-		if (abx_json_str(labels, req->labels[i].key, TEXT_MAX, &v) < 0 || !v ||
-		    strcmp(v, req->labels[i].value) != 0)
-			return false;
-	}
-	return true;
 }
 
 /* What boxes have written belongs to ids that only a user namespace can remove. */
@@ -462,15 +435,12 @@ int32_t local_remove_tree(const struct abx_session *s, struct abx_call *call, in
 
 int32_t local_sweep(const struct abx_session *s, struct abx_call *call)
 {
-	int fd = openat(s->tmp_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = abx_fs_opendir(s->tmp_fd, ".");
 	struct dirent *e;
 	bool found = false;
 
-	if (!d) {
-		abx_cleanup_close(&fd);
+	if (!d)
 		return local_fail_errno(call, errno, "state directory");
-	}
 	while ((e = readdir(d))) {
 		int dead;
 

@@ -23,7 +23,6 @@
 
 #define RECORD_MAX_BYTES ((size_t)1 << 20)
 #define NAME_MAX_BYTES 64
-#define LABELS_MAX 64
 #define LOCK_POLL_MS 5
 
 static bool name_valid(const char *name)
@@ -119,17 +118,14 @@ static int write_record(int dir_fd, const struct abx_volume_req *req)
 {
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(RECORD_MAX_BYTES);
 	cJSON *doc = cJSON_CreateObject();
-	cJSON *labels = doc ? cJSON_AddObjectToObject(doc, "labels") : NULL;
 	char created[32];
-	int r = labels ? 0 : -ENOMEM;
+	int r = doc ? local_labels_put(doc, req->labels, req->n_labels) : -ENOMEM;
 
 	local_time_text(created, sizeof(created));
 	if (r == 0)
 		r = abx_json_add_i64(doc, "format", 1);
 	if (r == 0)
 		r = abx_json_add_str(doc, "created_at", created);
-	for (uint32_t i = 0; r == 0 && i < req->n_labels; i++)
-		r = abx_json_add_str(labels, req->labels[i].key, req->labels[i].value);
 	if (r == 0)
 		r = abx_json_print(doc, &b);
 	cJSON_Delete(doc);
@@ -156,27 +152,13 @@ static int make_volume(const struct abx_session *s, const struct abx_volume_req 
 	return r;
 }
 
-struct label_list {
-	struct abx_kv kv[LABELS_MAX];
-	uint32_t n;
-};
-
-static int add_label(void *ctx, const char *key, const char *value)
-{
-	struct label_list *l = ctx;
-
-	if (l->n < LABELS_MAX)
-		l->kv[l->n++] = (struct abx_kv){key, value};
-	return 0;
-}
-
 /* Emit it, unless `req` wants other labels than it has. */
 static int32_t emit(const struct abx_session *s, struct abx_call *call, const char *name,
 		    const struct abx_list_req *req)
 {
 	struct abx_resource res = {ABX_INIT(struct abx_resource), .kind = "volume", .id = name,
 				   .name = name};
-	struct label_list list = {.n = 0};
+	struct local_labels list;
 	const cJSON *labels = NULL;
 	char path[NAME_MAX_BYTES + 16];
 	cJSON *doc = NULL;
@@ -187,7 +169,7 @@ static int32_t emit(const struct abx_session *s, struct abx_call *call, const ch
 	if (local_read_json(s->volumes_fd, path, &doc) == 0)
 		(void)abx_json_obj(doc, "labels", &labels);
 	if (!req || local_labels_match(labels, req)) {
-		(void)abx_json_each_str(labels, add_label, &list);
+		local_labels_get(labels, &list);
 		res.labels = list.kv;
 		res.n_labels = list.n;
 		r = local_host->emit_resource(call, &res, ABX_PHASE_EXISTS);
@@ -231,16 +213,12 @@ int32_t local_volume_ensure(struct abx_session *s, struct abx_call *call,
 int32_t local_volume_list(struct abx_session *s, struct abx_call *call,
 			  const struct abx_list_req *req)
 {
-	int fd = openat(s->volumes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = abx_fs_opendir(s->volumes_fd, ".");
 	struct dirent *e;
 	int32_t r = ABX_OK;
 
-	if (!d) {
-		r = local_fail_errno(call, errno, "state directory");
-		abx_cleanup_close(&fd);
-		return r;
-	}
+	if (!d)
+		return local_fail_errno(call, errno, "state directory");
 	while (r == ABX_OK && (e = readdir(d)))
 		if (name_valid(e->d_name))
 			r = emit(s, call, e->d_name, req);
@@ -251,14 +229,11 @@ int32_t local_volume_list(struct abx_session *s, struct abx_call *call,
 /* Which box has it, if any: "" when a record cannot be read, which may name any volume. */
 static bool find_user(const struct abx_session *s, const char *name, char *user, size_t size)
 {
-	int fd = openat(s->boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = abx_fs_opendir(s->boxes_fd, ".");
 	bool used = !d;
 	struct dirent *e;
 
 	(void)snprintf(user, size, "unknown");
-	if (!d)
-		abx_cleanup_close(&fd);
 	while (d && !used && (e = readdir(d))) {
 		struct local_box b = LOCAL_BOX_INIT;
 		int r;

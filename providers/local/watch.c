@@ -15,6 +15,8 @@
 #include "providers/local/local.h"
 #include "providers/local/pause.h"
 
+#include "abxsdk/fs.h"
+
 /* A box that starts says so in no file: look again. */
 #define STARTING_MS 10
 
@@ -157,15 +159,12 @@ static int32_t say_gone(struct watcher *w)
 
 static int32_t look_at_all(struct watcher *w)
 {
-	int fd = openat(w->s->boxes_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = abx_fs_opendir(w->s->boxes_fd, ".");
 	struct dirent *e;
 	int32_t r = ABX_OK;
 
-	if (!d) {
-		abx_cleanup_close(&fd);
+	if (!d)
 		return local_fail_errno(w->call, errno, "state directory");
-	}
 	w->starting = false;
 	for (size_t i = 0; i < w->n; i++)
 		w->v[i].there = false;

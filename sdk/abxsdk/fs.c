@@ -15,6 +15,18 @@ int abx_fs_open_dir(int dirfd, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+DIR *abx_fs_opendir(int dirfd, const char *path)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	int saved = errno;
+
+	if (!d && fd >= 0)
+		(void)close(fd);
+	errno = saved;
+	return d;
+}
+
 int abx_fs_read(int dirfd, const char *path, struct abx_buf *b)
 {
 	abx_autoclose int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -8,6 +8,7 @@
 #ifndef ABXSDK_FS_H
 #define ABXSDK_FS_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -40,5 +41,8 @@ int abx_fs_name_it(int fd, int dirfd, const char *name);
 
 /* Open a directory, O_PATH not used so that it can be read and locked. */
 int abx_fs_open_dir(int dirfd, const char *path);
+/* The same for readdir(), at its beginning whatever others have read; no link at the end of
+ * `path`.  NULL and errno; closedir() it. */
+DIR *abx_fs_opendir(int dirfd, const char *path);
 
 #endif
