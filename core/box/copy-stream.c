@@ -7,10 +7,10 @@
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
-int abx_copy_stream_in(struct abx_app *app, struct abx_box *box, int fd, const char *given,
+int abx_copy_stream_in(struct abx_app *app, struct abx_box *box, int fd, const char *target,
 		       struct abx_err *err)
 {
-	abx_autofree char *target = abx_copy_box_path(given);
+	abx_autofree char *path = abx_copy_box_path(target);
 	struct abx_transfer req = {ABX_INIT(struct abx_transfer)};
 	struct abx_copier c = {0};
 	char kind = '-', shown[256];
@@ -18,18 +18,18 @@ int abx_copy_stream_in(struct abx_app *app, struct abx_box *box, int fd, const c
 	int r = abx_copier_open(app, box, &c, err);
 
 	if (r == 0)
-		r = abx_copy_kind(&c, target, &kind, &mode, err);
+		r = abx_copy_kind(&c, path, &kind, &mode, err);
 	if (r == 0)
-		r = abx_copy_check_slash(target, kind == 'd', err);
+		r = abx_copy_check_slash(path, kind == 'd', err);
 	if (r < 0)
 		return r;
-	abx_quote_text(target, shown, sizeof(shown));
+	abx_quote_text(path, shown, sizeof(shown));
 	if (kind == 'o')
 		return abx_err_set(err, ABX_EEXIST,
 				   "'%s' in the box is neither a file nor a directory", shown);
 	req.fd = fd;
 	req.size_bytes = -1;
-	req.path = target;
+	req.path = path;
 	if (kind == 'd')
 		return abx_cloud_put_tar(c.cloud, &c.opts, &c.sandbox, &req, err);
 	req.flags = ABX_XFER_CREATE_PARENTS;
@@ -37,10 +37,10 @@ int abx_copy_stream_in(struct abx_app *app, struct abx_box *box, int fd, const c
 	return abx_cloud_upload(c.cloud, &c.opts, &c.sandbox, &req, err);
 }
 
-int abx_copy_stream_out(struct abx_app *app, struct abx_box *box, const char *given, int fd,
+int abx_copy_stream_out(struct abx_app *app, struct abx_box *box, const char *source, int fd,
 			struct abx_err *err)
 {
-	abx_autofree char *source = abx_copy_box_path(given);
+	abx_autofree char *path = abx_copy_box_path(source);
 	struct abx_transfer req = {ABX_INIT(struct abx_transfer)};
 	struct abx_copier c = {0};
 	char kind = '-', shown[256];
@@ -48,10 +48,10 @@ int abx_copy_stream_out(struct abx_app *app, struct abx_box *box, const char *gi
 	int r = abx_copier_open(app, box, &c, err);
 
 	if (r == 0)
-		r = abx_copy_kind(&c, source, &kind, &mode, err);
+		r = abx_copy_kind(&c, path, &kind, &mode, err);
 	if (r < 0)
 		return r;
-	abx_quote_text(source, shown, sizeof(shown));
+	abx_quote_text(path, shown, sizeof(shown));
 	if (kind == '-')
 		return abx_err_set(err, ABX_ENOTFOUND, "'%s' is not in the box '%s'", shown,
 				   box->name);
@@ -65,7 +65,7 @@ int abx_copy_stream_out(struct abx_app *app, struct abx_box *box, const char *gi
 				   shown);
 	req.fd = fd;
 	req.size_bytes = -1;
-	req.path = source;
+	req.path = path;
 	return kind == 'd' ? abx_cloud_get_tar(c.cloud, &c.opts, &c.sandbox, &req, err)
 			   : abx_cloud_download(c.cloud, &c.opts, &c.sandbox, &req, err);
 }

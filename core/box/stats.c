@@ -13,7 +13,7 @@
 #define PROC_BYTES_MAX ((size_t)16 << 20)
 /* What every Linux tells its programs, and what its pages are where boxes run. */
 #define TICKS_PER_S 100
-#define PAGE_BYTES 4096
+#define PAGE_BYTES 4096ULL
 
 static const char script[] = "for f in /proc/[0-9]*/stat; do\n"
 			     "	read -r line <\"$f\" && printf '%s\\n' \"$line\"\n"
@@ -71,7 +71,7 @@ static bool parse_stat(const char *line, struct abx_row *row)
 	add_cell(row, "state", abx_xstrdup(state));
 	add_cell(row, "cpu_ms",
 		 abx_xasprintf("%llu", (unsigned long long)((utime + stime) * 1000 / TICKS_PER_S)));
-	add_cell(row, "mem_bytes", abx_xasprintf("%llu", (unsigned long long)(pages * PAGE_BYTES)));
+	add_cell(row, "mem_bytes", abx_xasprintf("%llu", pages * PAGE_BYTES));
 	add_cell(row, "command", abx_xstrdup(name));
 	return true;
 }

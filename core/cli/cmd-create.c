@@ -79,6 +79,7 @@ static int create(struct abx_cli *cli, struct create_cmd *c, struct abx_err *err
 	if (r == 0)
 		r = c->count ? abx_create_many(cli, &c->req, count, err)
 			     : create_one(cli, &c->req, err);
+	c->req.env = NULL;
 	abx_env_release(&env);
 	return r;
 }

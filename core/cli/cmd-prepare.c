@@ -125,6 +125,7 @@ static int prepare(struct abx_cli *cli, const struct abx_preparer *p,
 	req->log = &sink;
 	abx_recover_abandoned(&cli->app, abx_cloud_name(p->cloud));
 	r = abx_prepare_image(p, req, &made, &is_new, err);
+	req->log = NULL;
 	abx_progress_end(cli);
 	if (r < 0)
 		show_tail(log);

@@ -44,12 +44,11 @@ static void on_signal(int signo)
 {
 	int saved = errno;
 
-	if (forwarding && !seen++) {
+	seen++;
+	if (forwarding && seen == 1) {
 		record(ABX_CTRL_SIGNAL, (uint16_t)signo, 0);
 		(void)alarm(GRACE_S);
-	} else if (forwarding && seen == 2) {
-		cancel();
-	} else if (!forwarding && !seen++) {
+	} else if (seen == (forwarding ? 2 : 1)) {
 		cancel();
 	} else if (signo == SIGINT) {
 		give_up_now();

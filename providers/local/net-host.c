@@ -151,9 +151,9 @@ static void changed(struct net_source *s, uint32_t events)
 		on_change();
 }
 
-void net_host_watch(void (*fn)(void))
+void net_host_watch(void (*changed_fn)(void))
 {
-	on_change = fn;
+	on_change = changed_fn;
 	net_watch(&monitor, monitor_fd, EPOLLIN, changed);
 }
 

@@ -59,7 +59,7 @@ void net_host_open(void);
 /* Ask again.  True when `own` differs from before. */
 bool net_host_load(void);
 /* From now on call `changed` when the host's own addresses are others. */
-void net_host_watch(void (*changed)(void));
+void net_host_watch(void (*changed_fn)(void));
 const struct net_host *net_host(void);
 bool net_host_owns(uint32_t addr);
 /* A network of 256 addresses that the host does not use. */

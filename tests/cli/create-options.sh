@@ -116,14 +116,13 @@ unlike "$err" services 'a known one is not'
 ok 'destroy later' ab destroy later -y
 rm agentbox.yaml
 
-for p in mockbare; do
-	for option in '--egress none' '--cpu 1' '-p 80' '--volume a:/a' '--readonly --size x'; do
-		# shellcheck disable=SC2086
-		one_line_error 1 "$p" "$p cannot $option" ab create --provider $p -y $option
-	done
-	one_line_error 1 'cannot prepare images' "$p prepare" ab prepare --provider $p --from x
-	one_line_error 1 'cannot list volumes' "$p volume ls" ab volume ls --provider $p
+for option in '--egress none' '--cpu 1' '-p 80' '--volume a:/a' '--readonly --size x'; do
+	# shellcheck disable=SC2086
+	one_line_error 1 mockbare "mockbare cannot $option" \
+		ab create --provider mockbare -y $option
 done
+one_line_error 1 'cannot prepare images' 'mockbare prepare' ab prepare --provider mockbare --from x
+one_line_error 1 'cannot list volumes' 'mockbare volume ls' ab volume ls --provider mockbare
 run ab list -g
 is "$out" 'no boxes' 'and nothing is left'
 

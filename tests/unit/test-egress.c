@@ -76,8 +76,7 @@ START_TEST(what_is_refused)
 					  "example.com:443",
 					  "example.com/path",
 					  "user@example.com",
-					  "b\xc3\xbc"
-					  "cher.de",
+					  "b\303\274cher.de",
 					  "-a.com",
 					  "a-.com",
 					  "a..com",
