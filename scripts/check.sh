@@ -299,7 +299,8 @@ format()
 tidy()
 {
 	flags=$(cd "$work/gcc" && printf '%s\n' 'include Makefile' 'abx-flags:' \
-		'	@echo $(DEFS) $(DEFAULT_INCLUDES) $(check_program_cppflags) $(CHECK_CFLAGS)' |
+		'	@echo $(DEFS) $(DEFAULT_INCLUDES) $(check_program_cppflags)' \
+		'	@echo $(CHECK_CFLAGS)' |
 		make -s -f - abx-flags) || return 1
 	cd "$work/gcc" || return 1
 	find "$tree/core" "$tree/sdk" "$tree/providers" -name '*.c' -print0 |
