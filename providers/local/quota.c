@@ -24,7 +24,7 @@
 
 static int quota(int fd, int command, uint32_t project, struct if_dqblk *q)
 {
-	return syscall(SYS_quotactl_fd, fd, (unsigned int)QCMD(command, PRJQUOTA), project, q) < 0
+	return syscall(SYS_quotactl_fd, fd, QCMD((unsigned int)command, PRJQUOTA), project, q) < 0
 		       ? -errno
 		       : 0;
 }

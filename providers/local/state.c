@@ -207,6 +207,7 @@ int local_box_open(const struct abx_session *s, const char *id, struct local_box
 void local_box_release(struct local_box *b)
 {
 	cJSON_Delete(b->doc);
+	cJSON_Delete(b->net_doc);
 	abx_cleanup_close(&b->gate_fd);
 	for (size_t i = 0; i < LB_CGROUPS_MAX; i++)
 		abx_cleanup_close(&b->cgroup_fd[i]);

@@ -29,6 +29,7 @@ struct pty {
 	pid_t pid;
 	int64_t until;
 	char *script; /* what is left of it */
+	char *pasted;
 	char *seen;
 	size_t seen_len;
 	const char *wait; /* what is waited for, NULL = nothing */
@@ -138,7 +139,8 @@ static void step(struct pty *p)
 			p->out = line + 5;
 			p->out_len = unescape(p->out);
 		} else if (strncmp(line, "paste ", 6) == 0) {
-			p->out = read_file(line + 6, &p->out_len);
+			free(p->pasted);
+			p->pasted = p->out = read_file(line + 6, &p->out_len);
 		} else if (strncmp(line, "resize ", 7) == 0) {
 			resize(p, line + 7);
 		} else if (strcmp(line, "hangup") == 0) {
@@ -223,6 +225,7 @@ int tool_pty(int argc, char **argv)
 {
 	struct pty p = {.until = tool_now_ms() + 30000};
 	unsigned short rows = 24, cols = 80;
+	char *script;
 	size_t len;
 	int opt, r, status = 0;
 	char name[128];
@@ -240,7 +243,7 @@ int tool_pty(int argc, char **argv)
 	}
 	if (argc - optind < 2)
 		return 2;
-	p.script = read_file(argv[optind], &len);
+	p.script = script = read_file(argv[optind], &len);
 	p.seen = malloc(2 * SEEN_MAX);
 	if (!p.seen || open_pty(&p, rows, cols, name, sizeof(name)) != 0)
 		return 99;
@@ -252,5 +255,8 @@ int tool_pty(int argc, char **argv)
 		(void)kill(p.pid, SIGKILL);
 	while (p.pid > 0 && waitpid(p.pid, &status, 0) < 0 && errno == EINTR)
 		;
+	free(script);
+	free(p.pasted);
+	free(p.seen);
 	return r ? r : tool_exit_code(status);
 }

@@ -125,6 +125,7 @@ START_TEST(billion_laughs)
 	unit_has(err.text, "alias");
 	unit_ok(read_text(b.data, "defaults", &l, &unit_err));
 	ck_assert_uint_eq(l.len, 0);
+	abx_yaml_items_release(&l);
 	abx_buf_release(&b);
 }
 END_TEST
