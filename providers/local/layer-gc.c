@@ -25,6 +25,8 @@ struct named {
 
 static int add_chain(struct named *v, const struct local_chain *c)
 {
+	if (c->n == 0)
+		return 0;
 	if (v->n + c->n > v->cap) {
 		size_t cap = 2 * v->cap + LOCAL_CHAIN_MAX;
 		void *p = reallocarray(v->lid, cap, sizeof(*v->lid));
