@@ -193,6 +193,9 @@ static int prepare(struct create *c, struct abx_err *err)
 				      c->config, &c->app->home, &c->spec, err);
 	if (r < 0)
 		return r;
+	if (c->timeout_ms)
+		c->spec.timeout_ms = c->timeout_ms;
+	c->timeout_ms = c->spec.timeout_ms;
 	c->provider = c->req->provider ? c->req->provider
 				       : abx_config_get(c->config, "box.provider", NULL);
 	r = abx_app_cloud(c->app, c->provider, c->config, &c->cloud, err);
@@ -202,6 +205,8 @@ static int prepare(struct create *c, struct abx_err *err)
 		r = resolve_image(c, err);
 	if (r == 0 && (c->req->snapshot || c->req->from))
 		r = abx_origin_find(c->app, c->cloud, key, c->req, &c->origin, err);
+	if (r == 0 && !c->origin.point.ref)
+		r = abx_box_spec_check_project(&c->spec, c->workspace, WORKSPACE_IN_BOX, err);
 	if (r == 0)
 		warn_proxies(c);
 	if (r == 0)
@@ -479,7 +484,7 @@ static int make_read_only(struct create *c, struct abx_err *err)
 
 	if (!c->spec.read_only)
 		return 0;
-	start.flags = abx_box_start_flags(&c->box);
+	start = abx_box_start_req(&c->box);
 	r = journal(c, "read_only", ABX_JOURNAL_INTENT, NULL, err);
 	if (r == 0)
 		r = abx_cloud_stop(c->cloud, &o, &s, &stop, err);

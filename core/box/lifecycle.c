@@ -157,14 +157,13 @@ static int settle_state(struct abx_app *app, struct abx_box *box, enum abx_box_s
 static int start_or_resume(struct abx_cloud *cloud, const struct abx_box *box, struct abx_err *err)
 {
 	const struct abx_call_opts o = {.timeout_ms = START_TIMEOUT_MS, .box_id = box->id};
-	struct abx_start_req req = {ABX_INIT(struct abx_start_req)};
+	const struct abx_start_req req = abx_box_start_req(box);
 	struct abx_sandbox s = abx_app_sandbox(box);
 	bool can_resume = abx_cloud_table(cloud)->resume;
 	bool resume = can_resume && (box->state == ABX_BOX_PAUSED || box->state == ABX_BOX_PAUSING);
 	struct abx_err why = ABX_ERR_INIT;
 	int r;
 
-	req.flags = abx_box_start_flags(box);
 	for (int attempt = 0;; attempt++) {
 		r = resume ? abx_cloud_resume(cloud, &o, &s, &req, &why)
 			   : abx_cloud_start(cloud, &o, &s, &req, &why);

@@ -55,6 +55,7 @@ static void show(const struct abx_box_spec *s, cJSON *doc)
 		(void)cJSON_AddStringToObject(doc, "size", s->size);
 	if (s->location)
 		(void)cJSON_AddStringToObject(doc, "location", s->location);
+	add_number(doc, "timeout_ms", (uint64_t)s->timeout_ms);
 }
 
 char *abx_box_spec_json(const struct abx_box_spec *s)
@@ -150,7 +151,7 @@ static int get_egress(const cJSON *doc, struct abx_box_spec *s)
 
 static int parse(const cJSON *doc, struct abx_box_spec *s)
 {
-	uint64_t cpu = 0, pids = 0;
+	uint64_t cpu = 0, pids = 0, timeout = 0;
 	int r = get_egress(doc, s);
 
 	if (r == 0)
@@ -175,6 +176,9 @@ static int parse(const cJSON *doc, struct abx_box_spec *s)
 		r = get_text(doc, "size", &s->size);
 	if (r == 0)
 		r = get_text(doc, "location", &s->location);
+	if (r == 0)
+		r = get_number(doc, "timeout_ms", INT64_MAX, &timeout);
+	s->timeout_ms = (int64_t)timeout;
 	s->cpu_milli = (uint32_t)cpu;
 	s->max_pids = (uint32_t)pids;
 	return r;

@@ -181,15 +181,34 @@ int abx_spec_add_volume(struct abx_box_spec *s, const char *text, struct abx_err
 	return add(&s->volumes, name, text + len + 1, /* read_only= */ false, err);
 }
 
+/* Without these no box runs. */
+static bool is_of_system(const char *target)
+{
+	static const char *const dirs[] = {"/bin", "/etc",     "/lib",	   "/lib64",   "/sbin",
+					   "/usr", "/usr/bin", "/usr/lib", "/usr/sbin"};
+
+	for (size_t i = 0; i < ABX_N_ELEMENTS(dirs); i++)
+		if (strcmp(target, dirs[i]) == 0)
+			return true;
+	return false;
+}
+
 int abx_spec_check_targets(const struct abx_box_spec *s, struct abx_err *err)
 {
 	const size_t n = s->mounts.len + s->volumes.len;
 
 	for (size_t i = 0; i < n; i++) {
+		const struct abx_spec_mount *a = i < s->mounts.len
+							 ? &s->mounts.items[i]
+							 : &s->volumes.items[i - s->mounts.len];
+
+		if (is_of_system(a->target)) {
+			(void)abx_err_set(err, ABX_EUSAGE,
+					  "'%s' in the box: no box runs without its own",
+					  a->target);
+			return abx_err_remedy(err, "mount it at a directory of its own");
+		}
 		for (size_t j = 0; j < i; j++) {
-			const struct abx_spec_mount *a =
-				i < s->mounts.len ? &s->mounts.items[i]
-						  : &s->volumes.items[i - s->mounts.len];
 			const struct abx_spec_mount *b =
 				j < s->mounts.len ? &s->mounts.items[j]
 						  : &s->volumes.items[j - s->mounts.len];

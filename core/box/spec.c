@@ -286,12 +286,15 @@ void abx_box_spec_fill(const struct abx_box_spec *s, const struct abx_strv *volu
 	req->flags |= s->private_urls ? ABX_PROV_PRIVATE_URLS : 0;
 }
 
-uint32_t abx_box_start_flags(const struct abx_box *box)
+struct abx_start_req abx_box_start_req(const struct abx_box *box)
 {
+	struct abx_start_req req = {ABX_INIT(struct abx_start_req)};
 	struct abx_box_spec s = {0};
 	/* A record that cannot be read must not make a read-only box writable. */
 	bool read_only = abx_box_spec_parse(box->spec, &s, NULL) < 0 || s.read_only;
 
+	req.flags = read_only ? ABX_START_READ_ONLY : 0;
+	req.timeout_ms = s.timeout_ms;
 	abx_box_spec_release(&s);
-	return read_only ? ABX_START_READ_ONLY : 0;
+	return req;
 }

@@ -44,6 +44,7 @@ struct abx_box_spec {
 	uint32_t n_ports;
 	bool read_only, private_urls;
 	char *size, *location;
+	int64_t timeout_ms; /* its life from each start on; 0 = the provider's own */
 };
 
 void abx_box_spec_release(struct abx_box_spec *s);
@@ -53,6 +54,11 @@ void abx_box_spec_release(struct abx_box_spec *s);
 int abx_box_spec_make(const struct abx_spec_args *args, const char *base,
 		      const struct abx_config *config, const struct abx_home *home,
 		      struct abx_box_spec *ret, struct abx_err *err);
+
+/* What is seeded must not be written into a directory of this machine or into a volume:
+ * nothing may be mounted where the project at `workspace` has something. */
+int abx_box_spec_check_project(const struct abx_box_spec *s, const char *workspace,
+			       const char *dir_in_box, struct abx_err *err);
 
 /* Of a box's record; a missing one is an empty spec. */
 int abx_box_spec_parse(const char *json, struct abx_box_spec *ret, struct abx_err *err);
@@ -70,7 +76,7 @@ void abx_box_spec_fill(const struct abx_box_spec *s, const struct abx_strv *volu
 		       struct abx_spec_lists *lists, struct abx_provision *req);
 void abx_spec_lists_release(struct abx_spec_lists *l);
 
-/* For every start and resume of a box: ABX_START_*. */
-uint32_t abx_box_start_flags(const struct abx_box *box);
+/* What every start and resume of a box asks for. */
+struct abx_start_req abx_box_start_req(const struct abx_box *box);
 
 #endif

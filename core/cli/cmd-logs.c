@@ -18,8 +18,11 @@ static int show(struct abx_cli *cli, const struct abx_args *args, struct abx_log
 		req->exec_id = args->pos[0];
 		r = abx_select_box(&cli->app, NULL, &box, NULL);
 	}
-	if (r < 0 && err)
-		*err = only;
+	if (r < 0) {
+		r = only.code;
+		if (err)
+			*err = only;
+	}
 	if (r == 0)
 		r = abx_box_logs(&cli->app, &box, req, err);
 	abx_box_release(&box);
@@ -40,6 +43,8 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 
 	if (r != ABX_OPTS_GO)
 		return r;
+	if (cli->json)
+		return abx_usage(cli, err, "--json: what a command has said is no document");
 	if (args.n_pos > 2 || args.n_rest)
 		return abx_usage(cli, err, "one box and one command");
 	if (lines && (!abx_parse_u64(lines, UINT32_MAX, &req.lines) || !req.lines))

@@ -41,11 +41,23 @@ static void print_error(struct abx_cli *cli, struct abx_err *err)
 		(void)fprintf(stderr, "agentbox: %s\n", err->text);
 }
 
+/* Also the error of an option before it has to be a document; behind `--`, or with a command
+ * that runs another, it may be anything. */
+static bool wants_json(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--json") == 0)
+			return true;
+	return false;
+}
+
 static int run_command(struct abx_cli *cli, int argc, char **argv)
 {
 	struct abx_err err = ABX_ERR_INIT;
 	int r;
 
+	if (!cli->cmd->own_exit_code)
+		cli->json = wants_json(argc, argv);
 	abx_app_init(&cli->app);
 	cli->app.host.cancel_fd = abx_signals_cancel_fd();
 	cli->app.host.progress = abx_progress_show;
@@ -123,9 +135,14 @@ int main(int argc, char **argv)
 	else
 		cli.cmd = find_command(&cli, &argc, &argv);
 	if (!cli.cmd) {
+		struct abx_err err = ABX_ERR_INIT;
+
 		abx_quote_text(argv[1], shown, sizeof(shown));
-		(void)fprintf(stderr, "agentbox: unknown command '%s' (agentbox help lists them)\n",
-			      shown);
+		(void)abx_err_set(&err, ABX_EUSAGE, "unknown command '%s'", shown);
+		(void)abx_err_remedy(&err, "agentbox help lists them");
+		cli.cmd = abx_cmd_find("help");
+		cli.json = wants_json(argc, argv);
+		print_error(&cli, &err);
 		return 2;
 	}
 	return run_command(&cli, argc - 1, argv + 1);

@@ -85,11 +85,14 @@ void box_send_kind(enum lb_kind kind, int64_t value)
 }
 
 void (*box_at_fail)(void);
+static bool starting;
 
 static _Noreturn __attribute__((format(printf, 4, 0))) void
 fail_v(int code, const char *remedy, const char *why, const char *fmt, va_list ap)
 {
-	struct lb_msg m = {.kind = LB_MSG_FAIL, .code = code};
+	/* Whatever a start does not find, the box itself is there. */
+	struct lb_msg m = {.kind = LB_MSG_FAIL,
+			   .code = starting && code == ABX_ENOTFOUND ? ABX_EIO : code};
 	int n = vsnprintf(m.text, sizeof(m.text), fmt, ap);
 
 	if (why && n >= 0 && (size_t)n < sizeof(m.text))
@@ -221,6 +224,7 @@ void box_req_load(struct box_req *ret)
 	if (ret->h.magic != LB_MAGIC || ret->h.strings_len != (uint64_t)st.st_size - sizeof(ret->h))
 		box_fail(ABX_EPROTO, "install plugin and helpers of one version",
 			 "helper: malformed request");
+	starting = ret->h.op == LB_OP_START;
 	at = base + sizeof(ret->h);
 	ret->user = next_string(&at, base + st.st_size);
 	ret->path = next_string(&at, base + st.st_size);

@@ -146,7 +146,7 @@ static void map_by_program(const char *program, const char *file, pid_t pid, uin
 	(void)snprintf(count, sizeof(count), "%u", LB_MAP_IDS);
 	r = posix_spawnp(&child, program, NULL, NULL, argv, environ);
 	if (r == ENOENT)
-		box_fail(ABX_ENOTFOUND, "install the package uidmap", "%s: %s is missing", file,
+		box_fail(ABX_EBROKEN, "install the package uidmap", "%s: %s is missing", file,
 			 program);
 	if (r)
 		box_fail_errno(r, "%s", program);

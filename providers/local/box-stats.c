@@ -110,6 +110,9 @@ static bool read_process(int proc_fd, const char *pid, struct lb_process *p)
 		for (ssize_t i = 0; i + 1 < n; i++)
 			if (!b[i])
 				b[i] = ' ';
+		/* Who names itself anew may fill up with blanks. */
+		while (n > 0 && (b[n - 1] == ' ' || !b[n - 1]))
+			b[--n] = '\0';
 		memcpy(p->command, b, (size_t)n + 1);
 	}
 	make_printable(p->command);

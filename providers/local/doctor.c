@@ -101,16 +101,24 @@ static int32_t check_limits(struct abx_session *s, struct abx_call *call)
 	abx_auto(abx_buf) struct abx_buf can = ABX_BUF_INIT(256), cannot = ABX_BUF_INIT(256);
 	abx_auto(abx_buf) struct abx_buf detail = ABX_BUF_INIT(1024);
 	struct local_place place;
+	bool cgroups = true;
 	uint32_t project;
 
-	for (size_t i = 0; i < ABX_N_ELEMENTS(controllers); i++)
-		abx_buf_addf(local_cgroup_find(controllers[i], &place) < 0 ? &cannot : &can, " %s",
-			     controllers[i]);
+	for (size_t i = 0; i < ABX_N_ELEMENTS(controllers); i++) {
+		bool found = local_cgroup_find(controllers[i], &place) == 0;
+
+		abx_buf_addf(found ? &can : &cannot, " %s", controllers[i]);
+		cgroups = cgroups && found;
+	}
 	abx_buf_adds(local_quota_choose(s->boxes_fd, &project) < 0 ? &cannot : &can, " disk");
 	abx_buf_addf(&detail, "can be kept:%s; cannot:%s; pausing by %s",
 		     can.len ? abx_buf_str(&can) : " none",
 		     cannot.len ? abx_buf_str(&cannot) : " none",
 		     local_cgroup_find("freezer", &place) == 0 ? "cgroup" : "signals");
+	if (!cgroups)
+		return row(call, "limits", "warn", abx_buf_str(&detail),
+			   "run as root, or under a systemd that delegates: systemd-run --user "
+			   "--scope -p Delegate=yes");
 	return row(call, "limits", "ok", abx_buf_str(&detail), "");
 }
 

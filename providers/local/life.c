@@ -86,6 +86,16 @@ static void clean_up(struct abx_call *call, const struct local_box *b)
 	local_cgroup_remove(call, b);
 }
 
+/* Its record says that it does not run: is that so? */
+static int32_t check_not_live(struct abx_call *call, const struct local_box *b)
+{
+	abx_autoclose int live = -1;
+
+	return faccessat(b->dir_fd, "live", F_OK, AT_SYMLINK_NOFOLLOW) < 0
+		       ? ABX_OK
+		       : local_live_take(call, b, &live);
+}
+
 /* The box's lock is held. */
 int32_t local_stop_locked(struct abx_call *call, const struct local_box *b, struct local_run *run,
 			  int64_t grace_ms)
@@ -94,6 +104,9 @@ int32_t local_stop_locked(struct abx_call *call, const struct local_box *b, stru
 	int32_t r = ABX_OK;
 
 	if (run->pidfd < 0) {
+		r = check_not_live(call, b);
+		if (r != ABX_OK)
+			return r;
 		clean_up(call, b);
 		return local_net_ended(call, b);
 	}

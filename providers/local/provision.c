@@ -285,6 +285,20 @@ static void release_parts(struct parts *parts)
 	local_mounts_release(&parts->mounts);
 }
 
+/* Nobody should have to find out by trying. */
+static void say_what_is_missing(const struct abx_session *s, const struct parts *parts)
+{
+	const char *text = NULL;
+
+	if (s->map == LB_MAP_SINGLE)
+		text = "the box has no user but root, which is you, no sudo, and cannot install "
+		       "packages (your user has no ids in /etc/subuid and /etc/subgid)";
+	else if (s->map == LB_MAP_SUBID && !*parts->image)
+		text = "the box has no sudo and cannot install packages (--image has both)";
+	if (text)
+		local_host->log(local_host->ctx, ABX_LOG_WARN, "local", text);
+}
+
 int32_t local_provision(struct abx_session *s, struct abx_call *call,
 			const struct abx_provision *req)
 {
@@ -310,6 +324,8 @@ int32_t local_provision(struct abx_session *s, struct abx_call *call,
 		r = make_parts(s, call, &p, &parts);
 	if (r == ABX_OK)
 		r = make_or_adopt(s, call, id, &parts, &p, &b, &is_new);
+	if (r == ABX_OK && is_new)
+		say_what_is_missing(s, &parts);
 	release_parts(&parts);
 	if (r == ABX_OK)
 		r = local_box_emit(s, call, &b, NULL, ABX_STATE_STARTING);

@@ -22,6 +22,20 @@ for bad in '--egress al' '--egress all,none' '--egress 10.0.0.1/8' '--cpu 0' '--
 	# shellcheck disable=SC2086
 	one_line_error 2 '' "create $bad" ab create $P $bad
 done
+# What is seeded would go through a mount, into this machine or over what a volume keeps.
+mkdir -p deep && echo deep >deep/file
+for at in deep deep/file deep/file/below .git .GIT/hooks; do
+	one_line_error 2 'the project has something there' "no mount over the project's $at" \
+		ab create $P --mount "$T/data:/workspace/$at:rw"
+	one_line_error 2 'the project has something there' "no volume over the project's $at" \
+		ab create $P --volume "v:/workspace/$at"
+done
+rm -r deep
+one_line_error 2 'no box runs without' 'no mount over the system' ab create $P --volume v:/etc
+run ab list --bogus --json
+like "$out" '"code":.*"usage"' 'a wrong option is a document too'
+run ab bogus --json
+like "$out" '"code":.*"usage"' 'and a wrong command'
 one_line_error 6 "agentbox's own" 'nothing of agentbox itself' ab create $P --mount "$T/home:/x"
 run ab list
 is "$out" 'no boxes in this project' 'nothing was made'
@@ -172,6 +186,15 @@ s" 'local: the volume, the project and the setup are there'
 		no 'local: nothing changes after a restart' ab exec fixed -- sh -c 'echo z >file'
 		ok 'local: away again' ab destroy fixed -y
 		ok 'local: volume rm' ab volume rm cache $L
+		ok 'local: a life of its own' ab create $L -n short --timeout 1h --egress none
+		run ab status short --json
+		first=$(echo "$out" | sed -n 's/.*"expires_at":[^"]*"\([^"]*\)".*/\1/p')
+		ok 'local: which ends with it' ab stop short
+		ok 'local: and begins anew' ab start short
+		run ab status short --json
+		like "$out" '"expires_at":.*"20' 'local: as long as before'
+		[ -n "$first" ] && pass 'local: and had an end' || fail 'local: and had an end'
+		ok 'local: gone' ab destroy short -y
 		ok 'local: no egress' ab create $L -n alone --egress none
 		no 'local: nothing is reached' ab exec alone -- timeout 5 sh -c \
 			'exec 3<>/dev/tcp/192.0.2.1/80 || curl -sS -m 2 http://192.0.2.1/'

@@ -151,12 +151,12 @@ START_TEST(a_record_that_cannot_be_read)
 	char broken[] = "{\"ports\": 7}", fine[] = "{\"cpu_milli\": 100}";
 
 	ck_assert_int_eq(abx_box_spec_parse(broken, &s, &unit_err), ABX_ECORRUPT);
-	ck_assert_uint_eq(abx_box_start_flags(&box), 0);
+	ck_assert_uint_eq(abx_box_start_req(&box).flags, 0);
 	box.spec = fine;
-	ck_assert_uint_eq(abx_box_start_flags(&box), 0);
+	ck_assert_uint_eq(abx_box_start_req(&box).flags, 0);
 	/* It must not open what was closed. */
 	box.spec = broken;
-	ck_assert_uint_eq(abx_box_start_flags(&box), ABX_START_READ_ONLY);
+	ck_assert_uint_eq(abx_box_start_req(&box).flags, ABX_START_READ_ONLY);
 }
 END_TEST
 
