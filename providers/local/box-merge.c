@@ -37,7 +37,8 @@ struct level {
 	struct timespec times[2];
 	mode_t mode;
 	bool fresh; /* nothing was there before this layer */
-	char *names, *at;
+	char *names;
+	size_t at;
 	size_t len;
 };
 
@@ -271,7 +272,6 @@ static void read_names(struct level *l)
 	if (errno)
 		fail("read", "a directory");
 	(void)closedir(d);
-	l->at = l->names;
 }
 
 static void close_far(struct level *l)
@@ -381,8 +381,8 @@ static void merge(int from, int to, bool fresh)
 	struct level *l = push(NULL, from, to, fresh);
 
 	while (l) {
-		if (l->at < l->names + l->len) {
-			const char *name = l->at;
+		if (l->at < l->len) {
+			const char *name = l->names + l->at;
 
 			l->at += strlen(name) + 1;
 			l = put_entry(l, name);
