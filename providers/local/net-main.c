@@ -16,7 +16,6 @@
 #include "providers/local/box.h"
 
 #define FILES_MAX 4096
-#define RULES_MAX_BYTES ((size_t)16 << 20)
 
 static struct net_policy policy;
 static struct net_rules rules = {.policy = &policy};
@@ -66,30 +65,29 @@ static uint32_t random_number(void)
 	return n ? n : 1;
 }
 
-static bool load_rules(char *ret_why, size_t size)
+static int load_rules(char ret_why[NFT_WHY_BYTES], const char **ret_remedy)
 {
-	struct abx_buf b = ABX_BUF_INIT(RULES_MAX_BYTES);
-	bool ok;
+	struct nft_batch b = NFT_BATCH_INIT;
 
 	/* What an earlier helper or policy allowed is judged anew. */
 	rules.generation = random_number();
-	net_rules_print(&rules, &b);
-	net_names_print(&rules, &b);
-	ok = net_nft(&b, ret_why, size);
-	abx_buf_release(&b);
-	return ok;
+	nft_begin(&b);
+	net_rules_write(&rules, &b);
+	net_names_write(&rules, &b);
+	return nft_commit(&b, ret_why, ret_remedy);
 }
 
 static void host_changed(void)
 {
-	struct abx_buf b = ABX_BUF_INIT(RULES_MAX_BYTES);
-	char why[400];
+	struct nft_batch b = NFT_BATCH_INIT;
+	char why[NFT_WHY_BYTES];
+	const char *remedy;
 
-	net_rules_print_host(&rules, &b);
+	nft_begin(&b);
+	net_rules_write_host(&rules, &b);
 	/* Better no network than one that leads to the host. */
-	if (!net_nft(&b, why, sizeof(why)))
-		box_fail(ABX_EIO, NULL, "network: nft: %s", why);
-	abx_buf_release(&b);
+	if (nft_commit(&b, why, &remedy) < 0)
+		box_fail(ABX_EIO, remedy, "network: rules: %s", why);
 }
 
 static void box_ended(struct net_source *s, uint32_t events)
@@ -99,13 +97,18 @@ static void box_ended(struct net_source *s, uint32_t events)
 	_exit(0);
 }
 
-static void join_box(bool single_id)
+void net_join_box(void)
 {
-	if (setns(LB_FD_BOX, CLONE_NEWUSER | CLONE_NEWNET) < 0) {
-		if (errno == ESRCH)
-			_exit(0);
-		box_fail_errno(errno, "network: enter the box");
-	}
+	if (setns(LB_FD_BOX, CLONE_NEWUSER | CLONE_NEWNET) == 0)
+		return;
+	if (errno == ESRCH)
+		_exit(0);
+	box_fail_errno(errno, "network: enter the box");
+}
+
+static void become_root_of_box(bool single_id)
+{
+	net_join_box();
 	/* With the ids of its root, what we run keeps the capabilities. */
 	box_become_root(single_id);
 }
@@ -115,6 +118,8 @@ static int32_t set_policy(struct net_policy *p, char *ret_why, size_t size)
 {
 	struct net_policy old = policy;
 	uint16_t old_port = rules.dns_port;
+	char why[NFT_WHY_BYTES];
+	const char *remedy = NULL;
 
 	/* Started for ports only. */
 	if (!rules.generation)
@@ -123,10 +128,11 @@ static int32_t set_policy(struct net_policy *p, char *ret_why, size_t size)
 	if (policy.names && !resolver_port)
 		resolver_port = net_resolver_open(&rules);
 	rules.dns_port = policy.names ? resolver_port : 0;
-	if (load_rules(ret_why, size)) {
+	if (load_rules(why, &remedy) == 0) {
 		net_policy_release(&old);
 		return ABX_OK;
 	}
+	(void)snprintf(ret_why, size, remedy ? "%s (%s)" : "%s", why, remedy);
 	policy = old;
 	rules.dns_port = old_port;
 	return ABX_EIO;
@@ -134,7 +140,8 @@ static int32_t set_policy(struct net_policy *p, char *ret_why, size_t size)
 
 static void bring_up(const struct box_req *rq)
 {
-	char why[400];
+	char why[NFT_WHY_BYTES];
+	const char *remedy = NULL;
 
 	net_host_open();
 	(void)net_host_load();
@@ -142,18 +149,18 @@ static void bring_up(const struct box_req *rq)
 	rules.network = net_choose_network(rules.host);
 	rules.mark = random_number();
 	if (policy.mode != NET_NONE)
-		net_slirp_start(rq->name, rules.network);
-	join_box(rq->h.flags & LB_F_SINGLE_ID);
+		net_slirp_start(rules.network);
+	become_root_of_box(rq->h.flags & LB_F_SINGLE_ID);
 	net_watch(&box, LB_FD_BOX, EPOLLIN, box_ended);
 	net_forward_init(policy.mode == NET_NONE ? 0 : rules.network);
 	net_control_open(set_policy);
 	if (policy.mode == NET_NONE)
 		return;
+	nft_open();
 	if (policy.names)
 		rules.dns_port = resolver_port = net_resolver_open(&rules);
-	if (!load_rules(why, sizeof(why)))
-		box_fail(ABX_EIO, "install nftables; the kernel needs nf_tables, nat and conntrack",
-			 "network: nft: %s", why);
+	if (load_rules(why, &remedy) < 0)
+		box_fail(ABX_EIO, remedy, "network: rules: %s", why);
 	net_slirp_await();
 	net_tap_up(rules.network);
 	net_host_watch(host_changed);

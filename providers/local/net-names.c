@@ -12,7 +12,6 @@
 /* Programs keep an address a little longer than they were told to. */
 #define FLOOR_S 60
 #define SLACK_S 60
-#define ADD_MAX_BYTES 65536
 
 struct learned {
 	uint32_t addr;
@@ -23,19 +22,9 @@ struct learned {
 static struct learned *table;
 static size_t n_table;
 
-static void add_element(struct abx_buf *b, uint32_t addr, int64_t seconds)
+static void put_named(struct nft_batch *b, uint32_t addr, int64_t ms)
 {
-	char text[48];
-
-	(void)snprintf(text, sizeof(text), "%u.%u.%u.%u", addr >> 24, addr >> 16 & 255,
-		       addr >> 8 & 255, addr & 255);
-	/* A time-out is changed by adding the element anew, and only what is there can be
-	 * deleted: all of it in one step. */
-	abx_buf_addf(b,
-		     "add element " NET_TABLE " named { %s }\n"
-		     "delete element " NET_TABLE " named { %s }\n"
-		     "add element " NET_TABLE " named { %s timeout %llds }\n",
-		     text, text, text, (long long)seconds);
+	nft_put_timed(b, NET_NAMED, addr, ms > 0 ? (uint64_t)ms : 1);
 }
 
 static struct learned *find(const char *name, uint32_t addr)
@@ -92,11 +81,14 @@ static bool may_be(const struct net_rules *r, uint32_t addr)
 
 bool net_names_allow(const struct net_rules *r, const struct net_question *q, struct net_answer *a)
 {
-	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(ADD_MAX_BYTES);
+	struct nft_batch b = NFT_BATCH_INIT;
 	int64_t now = net_now_ms(), seconds = (a->ttl_s > FLOOR_S ? a->ttl_s : FLOOR_S);
+	char why[NFT_WHY_BYTES];
+	const char *remedy;
 	size_t kept = 0;
-	char why[256];
+	bool more = false;
 
+	nft_begin(&b);
 	for (size_t i = 0; i < a->n; i++) {
 		struct learned *l;
 
@@ -105,18 +97,23 @@ bool net_names_allow(const struct net_rules *r, const struct net_question *q, st
 		l = find(q->name, a->addr[i]);
 		if (!l)
 			l = learn(q->name, a->addr[i], now);
-		if (!l)
+		if (!l) {
+			abx_buf_release(&b.b);
 			return false;
+		}
 		a->addr[kept++] = a->addr[i];
 		if (l->until_ms >= now + seconds * 1000)
 			continue;
 		l->until_ms = now + (seconds + SLACK_S) * 1000;
-		add_element(&b, l->addr, (until(l->addr) - now) / 1000 + 1);
+		put_named(&b, l->addr, until(l->addr) - now);
+		more = true;
 	}
 	a->n = kept;
-	if (!b.len && !b.failed)
+	if (!more) {
+		abx_buf_release(&b.b);
 		return true;
-	if (net_nft(&b, why, sizeof(why)))
+	}
+	if (nft_commit(&b, why, &remedy) == 0)
 		return true;
 	/* Not allowed after all: the next question tries again. */
 	for (size_t i = 0; i < a->n; i++)
@@ -124,7 +121,7 @@ bool net_names_allow(const struct net_rules *r, const struct net_question *q, st
 	return false;
 }
 
-void net_names_print(const struct net_rules *r, struct abx_buf *b)
+void net_names_write(const struct net_rules *r, struct nft_batch *b)
 {
 	int64_t now = net_now_ms();
 
@@ -133,7 +130,7 @@ void net_names_print(const struct net_rules *r, struct abx_buf *b)
 		    !may_be(r, table[i].addr))
 			table[i].until_ms = 0;
 		else if (table[i].until_ms > now)
-			add_element(b, table[i].addr, (until(table[i].addr) - now) / 1000 + 1);
+			put_named(b, table[i].addr, until(table[i].addr) - now);
 	}
 	forget_expired(now);
 }

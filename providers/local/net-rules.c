@@ -1,56 +1,55 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules of a box as nft reads them: everything that leaves, and nothing that comes in. */
+/* The rules of a box: everything that leaves, and nothing that comes in. */
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_conntrack_common.h>
+#include <linux/netfilter_ipv4.h>
+#include <stdlib.h>
+
+#include "providers/local/box.h"
 #include "providers/local/net.h"
 
-#define IP_FMT "%u.%u.%u.%u"
-#define IP_ARGS(a) (a) >> 24, (a) >> 16 & 255, (a) >> 8 & 255, (a)&255
+#define DNS_PORT 53
+#define LOOPBACK UINT32_C(0x7f000001)
+#define NAMED_MAX 65535
+
+#define ESTABLISHED NF_CT_STATE_BIT(IP_CT_ESTABLISHED)
+#define RELATED NF_CT_STATE_BIT(IP_CT_RELATED)
 
 static const struct net_range link_local = {UINT32_C(0xa9fe0000), UINT32_C(0xa9feffff)};
 
-static void add_range(struct abx_buf *b, const struct net_range *r, bool *first)
-{
-	abx_buf_adds(b, *first ? " " : ", ");
-	*first = false;
-	if (r->first == r->last)
-		abx_buf_addf(b, IP_FMT, IP_ARGS(r->first));
-	else
-		abx_buf_addf(b, IP_FMT "-" IP_FMT, IP_ARGS(r->first), IP_ARGS(r->last));
-}
+/* What questions about names travel by. */
+static const uint8_t carriers[] = {IPPROTO_UDP, IPPROTO_TCP};
 
 static bool within(const struct net_range *r, const struct net_range *outer)
 {
 	return r->first >= outer->first && r->last <= outer->last;
 }
 
+static void write_set(struct nft_batch *b, const char *set, const struct net_range *r, size_t n)
+{
+	nft_range_set(b, set);
+	nft_add_ranges(b, set, r, n);
+}
+
 /* The ranges among these entries: all, or those that name link-local addresses. */
-static void print_entries(struct abx_buf *b, const char *name, const struct net_entry *e, size_t n,
+static void write_entries(struct nft_batch *b, const char *set, const struct net_entry *e, size_t n,
 			  bool link_local_only)
 {
-	bool first = true;
+	struct net_range *r = box_alloc(n * sizeof(*r));
+	size_t kept = 0;
 
-	abx_buf_addf(b, "\tset %s {\n\t\ttype ipv4_addr\n\t\tflags interval\n\t\tauto-merge\n",
-		     name);
-	for (size_t i = 0; i < n; i++) {
-		if (e[i].name || (link_local_only && !within(&e[i].range, &link_local)))
-			continue;
-		if (first)
-			abx_buf_adds(b, "\t\telements = {");
-		add_range(b, &e[i].range, &first);
-	}
-	abx_buf_adds(b, first ? "\t}\n" : " }\n\t}\n");
+	for (size_t i = 0; i < n; i++)
+		if (!e[i].name && (!link_local_only || within(&e[i].range, &link_local)))
+			r[kept++] = e[i].range;
+	write_set(b, set, r, kept);
+	free(r);
 }
 
-static void add_host_ranges(const struct net_rules *r, struct abx_buf *b)
+static void write_sets(const struct net_rules *r, struct nft_batch *b)
 {
-	bool first = true;
-
-	for (size_t i = 0; i < r->host->n_own; i++)
-		add_range(b, &r->host->own[i], &first);
-}
-
-/* Never somewhere else: this network, loopback, link-local, multicast and what is reserved. */
-static void print_never(const struct net_rules *r, struct abx_buf *b)
-{
+	const struct net_policy *p = r->policy;
+	/* Never somewhere else: this network, loopback, link-local, multicast and what is
+	 * reserved. */
 	const struct net_range never[] = {
 		{0, UINT32_C(0x00ffffff)},
 		{r->network, r->network + 255},
@@ -58,126 +57,169 @@ static void print_never(const struct net_rules *r, struct abx_buf *b)
 		link_local,
 		{UINT32_C(0xe0000000), UINT32_MAX},
 	};
-	bool first = true;
 
-	abx_buf_adds(b, "\tset never {\n\t\ttype ipv4_addr\n\t\tflags interval\n\t\tauto-merge\n"
-			"\t\telements = {");
-	for (size_t i = 0; i < ABX_N_ELEMENTS(never); i++)
-		add_range(b, &never[i], &first);
-	abx_buf_adds(b, " }\n\t}\n");
+	write_set(b, "host", r->host->own, r->host->n_own);
+	write_set(b, "never", never, ABX_N_ELEMENTS(never));
+	write_entries(b, "link_allowed", p->allow, p->n_allow, true);
+	write_entries(b, "allowed", p->allow, p->n_allow, false);
+	write_entries(b, "denied", p->deny, p->n_deny, false);
+	nft_timed_set(b, NET_NAMED, NAMED_MAX);
 }
 
-static void print_sets(const struct net_rules *r, struct abx_buf *b)
+/* Fast failure: nobody waits for a time-out to learn of a rule. */
+static void write_verdicts(const struct net_rules *r, struct nft_batch *b)
 {
-	const struct net_policy *p = r->policy;
+	nft_chain(b, "ok");
+	nft_rule(b, "ok");
+	nft_set_ct_mark(b, r->generation);
+	nft_accept(b);
 
-	abx_buf_adds(b, "\tset host {\n\t\ttype ipv4_addr\n\t\tflags interval\n\t\tauto-merge\n"
-			"\t\telements = {");
-	add_host_ranges(r, b);
-	abx_buf_adds(b, " }\n\t}\n");
-	print_never(r, b);
-	print_entries(b, "link_allowed", p->allow, p->n_allow, true);
-	print_entries(b, "allowed", p->allow, p->n_allow, false);
-	print_entries(b, "denied", p->deny, p->n_deny, false);
-	abx_buf_adds(b, "\tset named {\n\t\ttype ipv4_addr\n\t\tflags timeout\n\t\tsize 65535\n"
-			"\t}\n");
+	nft_chain(b, "no");
+	nft_rule(b, "no");
+	nft_if_protocol(b, IPPROTO_TCP);
+	nft_if_ct_state(b, ESTABLISHED);
+	nft_reject_reset(b);
+	nft_rule(b, "no");
+	nft_reject_prohibited(b);
 }
 
-static void print_name_service(const struct net_rules *r, struct abx_buf *b)
+/* Our own resolver is reached, and it alone reaches that of slirp4netns. */
+static void write_resolver(const struct net_rules *r, struct nft_batch *b, uint8_t carrier)
 {
-	uint32_t dns = r->network + 3;
+	/* What was redirected still names the interface that it would have left by. */
+	nft_rule(b, "output");
+	nft_if_daddr(b, LOOPBACK);
+	nft_if_protocol(b, carrier);
+	nft_if_dport(b, r->dns_port);
+	nft_accept(b);
 
-	if (r->policy->mode == NET_ALL)
-		abx_buf_addf(b,
-			     "\t\tip daddr " IP_FMT " meta l4proto { tcp, udp } th dport 53 "
-			     "goto ok\n",
-			     IP_ARGS(dns));
-	else
-		abx_buf_adds(b, "\t\tmeta l4proto { tcp, udp } th dport 53 goto no\n");
+	nft_rule(b, "output");
+	nft_if_mark(b, r->mark);
+	nft_if_daddr(b, r->network + 3);
+	nft_if_protocol(b, carrier);
+	nft_if_dport(b, DNS_PORT);
+	nft_accept(b);
 }
 
-/* A connection goes on only under the rules that allowed it: narrower ones end it. */
-static void print_output(const struct net_rules *r, struct abx_buf *b)
+static void write_name_service(const struct net_rules *r, struct nft_batch *b, uint8_t carrier)
 {
-	abx_buf_adds(b, "\tchain output {\n"
-			"\t\ttype filter hook output priority filter; policy drop;\n"
-			"\t\toifname \"lo\" accept\n");
-	if (r->dns_port) {
-		/* What was redirected still names the interface that it would have left by. */
-		abx_buf_addf(
-			b, "\t\tip daddr 127.0.0.1 meta l4proto { tcp, udp } th dport %u accept\n",
-			r->dns_port);
-		abx_buf_addf(b,
-			     "\t\tmeta mark %#x ip daddr " IP_FMT
-			     " meta l4proto { tcp, udp } th dport 53 accept\n",
-			     r->mark, IP_ARGS(r->network + 3));
-	}
-	abx_buf_addf(b, "\t\tct state established,related ct mark %#x accept\n", r->generation);
-	abx_buf_adds(b, "\t\tmeta nfproto ipv6 goto no\n"
-			"\t\toifname != \"" NET_TAP "\" drop\n");
+	bool all = r->policy->mode == NET_ALL;
+
+	nft_rule(b, "output");
+	if (all)
+		nft_if_daddr(b, r->network + 3);
+	nft_if_protocol(b, carrier);
+	nft_if_dport(b, DNS_PORT);
+	nft_goto(b, all ? "ok" : "no");
+}
+
+static void daddr_in_goto(struct nft_batch *b, const char *set, const char *chain)
+{
+	nft_rule(b, "output");
+	nft_if_daddr_in(b, set);
+	nft_goto(b, chain);
+}
+
+static void write_new_connections(const struct net_rules *r, struct nft_batch *b)
+{
 	if (r->policy->mode != NET_NONE) {
-		print_name_service(r, b);
-		abx_buf_adds(b, "\t\tip daddr @host goto no\n"
-				"\t\tip daddr @link_allowed goto ok\n"
-				"\t\tip daddr @never goto no\n"
-				"\t\tip daddr @denied goto no\n");
+		for (size_t i = 0; i < ABX_N_ELEMENTS(carriers); i++)
+			write_name_service(r, b, carriers[i]);
+		daddr_in_goto(b, "host", "no");
+		daddr_in_goto(b, "link_allowed", "ok");
+		daddr_in_goto(b, "never", "no");
+		daddr_in_goto(b, "denied", "no");
 	}
-	if (r->policy->mode == NET_ALL)
-		abx_buf_adds(b, "\t\tgoto ok\n");
-	else if (r->policy->mode == NET_LIST)
-		abx_buf_adds(b, "\t\tip daddr @allowed goto ok\n"
-				"\t\tip daddr @named goto ok\n");
-	abx_buf_adds(b, "\t\tgoto no\n\t}\n");
+	if (r->policy->mode == NET_LIST) {
+		daddr_in_goto(b, "allowed", "ok");
+		daddr_in_goto(b, NET_NAMED, "ok");
+	}
+	nft_rule(b, "output");
+	nft_goto(b, r->policy->mode == NET_ALL ? "ok" : "no");
 }
 
-static void print_redirects(const struct net_rules *r, struct abx_buf *b)
+static void write_output(const struct net_rules *r, struct nft_batch *b)
 {
-	uint32_t dns = r->network + 3;
+	nft_base_chain(b, "output", "filter", NF_INET_LOCAL_OUT, NF_IP_PRI_FILTER, NF_DROP);
+	nft_rule(b, "output");
+	nft_if_oif(b, "lo");
+	nft_accept(b);
 
-	abx_buf_adds(b, "\tchain names {\n\t\ttype nat hook output priority -100;\n"
-			"\t\toifname \"lo\" return\n");
+	for (size_t i = 0; r->dns_port && i < ABX_N_ELEMENTS(carriers); i++)
+		write_resolver(r, b, carriers[i]);
+
+	/* A connection goes on only under the rules that allowed it: narrower ones end it. */
+	nft_rule(b, "output");
+	nft_if_ct_state(b, ESTABLISHED | RELATED);
+	nft_if_ct_mark(b, r->generation);
+	nft_accept(b);
+
+	nft_rule(b, "output");
+	nft_if_family(b, NFPROTO_IPV6);
+	nft_goto(b, "no");
+
+	nft_rule(b, "output");
+	nft_if_not_oif(b, NET_TAP);
+	nft_drop(b);
+
+	write_new_connections(r, b);
+}
+
+/* Questions about names go to our resolver, where there is one; else those to the resolver that
+ * every box has go to where it is in this network. */
+static void write_redirects(const struct net_rules *r, struct nft_batch *b)
+{
+	bool elsewhere = r->policy->mode == NET_ALL && r->network + 3 != NET_RESOLVER;
+
+	nft_base_chain(b, "names", "nat", NF_INET_LOCAL_OUT, NF_IP_PRI_NAT_DST, NF_ACCEPT);
+	nft_rule(b, "names");
+	nft_if_oif(b, "lo");
+	nft_return(b);
 	if (r->dns_port) {
-		abx_buf_addf(b, "\t\tmeta mark %#x return\n", r->mark);
-		abx_buf_addf(b, "\t\tmeta nfproto ipv4 udp dport 53 redirect to :%u\n",
-			     r->dns_port);
-		abx_buf_addf(b, "\t\tmeta nfproto ipv4 tcp dport 53 redirect to :%u\n",
-			     r->dns_port);
-	} else if (r->policy->mode == NET_ALL && dns != NET_RESOLVER) {
-		abx_buf_addf(b,
-			     "\t\tip daddr " IP_FMT " udp dport 53 dnat ip to " IP_FMT "\n"
-			     "\t\tip daddr " IP_FMT " tcp dport 53 dnat ip to " IP_FMT "\n",
-			     IP_ARGS(NET_RESOLVER), IP_ARGS(dns), IP_ARGS(NET_RESOLVER),
-			     IP_ARGS(dns));
+		nft_rule(b, "names");
+		nft_if_mark(b, r->mark);
+		nft_return(b);
 	}
-	abx_buf_adds(b, "\t}\n");
+	for (size_t i = 0; (r->dns_port || elsewhere) && i < ABX_N_ELEMENTS(carriers); i++) {
+		nft_rule(b, "names");
+		if (r->dns_port)
+			nft_if_family(b, NFPROTO_IPV4);
+		else
+			nft_if_daddr(b, NET_RESOLVER);
+		nft_if_protocol(b, carriers[i]);
+		nft_if_dport(b, DNS_PORT);
+		if (r->dns_port)
+			nft_redirect(b, r->dns_port);
+		else
+			nft_dnat(b, r->network + 3);
+	}
 }
 
-void net_rules_print(const struct net_rules *r, struct abx_buf *b)
+static void write_input(struct nft_batch *b)
 {
-	abx_buf_adds(b, "add table " NET_TABLE "\ndelete table " NET_TABLE "\n"
-			"table " NET_TABLE " {\n");
-	print_sets(r, b);
-	/* Fast failure: nobody waits for a time-out to learn of a rule. */
-	abx_buf_addf(b,
-		     "\tchain ok {\n\t\tct mark set %#x\n\t\taccept\n\t}\n"
-		     "\tchain no {\n"
-		     "\t\tmeta l4proto tcp ct state established reject with tcp reset\n"
-		     "\t\treject with icmpx type admin-prohibited\n\t}\n",
-		     r->generation);
-	print_output(r, b);
-	print_redirects(r, b);
-	abx_buf_adds(b, "\tchain input {\n"
-			"\t\ttype filter hook input priority filter; policy drop;\n"
-			"\t\tiifname \"lo\" accept\n"
-			"\t\tmeta nfproto ipv4 ct state established,related accept\n\t}\n"
-			"\tchain forward {\n"
-			"\t\ttype filter hook forward priority filter; policy drop;\n\t}\n"
-			"}\n");
+	nft_base_chain(b, "input", "filter", NF_INET_LOCAL_IN, NF_IP_PRI_FILTER, NF_DROP);
+	nft_rule(b, "input");
+	nft_if_iif(b, "lo");
+	nft_accept(b);
+	nft_rule(b, "input");
+	nft_if_family(b, NFPROTO_IPV4);
+	nft_if_ct_state(b, ESTABLISHED | RELATED);
+	nft_accept(b);
+	nft_base_chain(b, "forward", "filter", NF_INET_FORWARD, NF_IP_PRI_FILTER, NF_DROP);
 }
 
-void net_rules_print_host(const struct net_rules *r, struct abx_buf *b)
+void net_rules_write(const struct net_rules *r, struct nft_batch *b)
 {
-	abx_buf_adds(b, "flush set " NET_TABLE " host\nadd element " NET_TABLE " host {");
-	add_host_ranges(r, b);
-	abx_buf_adds(b, " }\n");
+	nft_new_table(b);
+	write_sets(r, b);
+	write_verdicts(r, b);
+	write_output(r, b);
+	write_redirects(r, b);
+	write_input(b);
+}
+
+void net_rules_write_host(const struct net_rules *r, struct nft_batch *b)
+{
+	nft_flush_set(b, "host");
+	nft_add_ranges(b, "host", r->host->own, r->host->n_own);
 }

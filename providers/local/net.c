@@ -64,6 +64,15 @@ int32_t local_net_lists(struct abx_call *call, const char *const *allow, const c
 	return r == ABX_OK ? join(call, deny, "deny", false, ret_deny) : r;
 }
 
+static void warn(const char *text, const char *remedy)
+{
+	char line[1024];
+
+	(void)snprintf(line, sizeof(line), "%s%s%s%s", text, *remedy ? " (" : "", remedy,
+		       *remedy ? ")" : "");
+	local_host->log(local_host->ctx, ABX_LOG_WARN, "local", line);
+}
+
 int32_t local_net_check(struct abx_call *call, const struct abx_provision *p)
 {
 	abx_auto(abx_buf) struct abx_buf egress = ABX_BUF_INIT(LIST_MAX_BYTES);
@@ -71,6 +80,10 @@ int32_t local_net_check(struct abx_call *call, const struct abx_provision *p)
 	int32_t r = local_net_lists(call, p->egress_allow, p->egress_deny, &egress, &deny);
 	struct local_net_lack lack;
 
+	if (r == ABX_OK && strcmp(egress.data, "host") == 0)
+		warn("egress: host: the box shares this machine's network, services on its "
+		     "loopback included",
+		     "");
 	if (r != ABX_OK || strcmp(egress.data, "none") == 0 || strcmp(egress.data, "host") == 0)
 		return r;
 	if (!local_net_lacks(&lack))
@@ -143,9 +156,6 @@ bool local_net_is_host(const struct local_box *b)
 /* What this machine lacks for any network but the host's. */
 bool local_net_lacks(struct local_net_lack *ret)
 {
-	static const struct {
-		const char *program, *package;
-	} programs[] = {{"slirp4netns", "slirp4netns"}, {"nft", "nftables"}};
 	struct local_net_lack l = {.code = ABX_EPERM};
 	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
 
@@ -160,17 +170,14 @@ bool local_net_lacks(struct local_net_lack *ret)
 		return true;
 	}
 	(void)close(fd);
-	for (size_t i = 0; i < ABX_N_ELEMENTS(programs); i++) {
-		if (local_in_path(programs[i].program))
-			continue;
-		l.code = ABX_ENOTFOUND;
-		(void)snprintf(l.text, sizeof(l.text), "%s is missing", programs[i].program);
-		(void)snprintf(l.remedy, sizeof(l.remedy),
-			       "install the package %s, or use --egress none", programs[i].package);
-		*ret = l;
-		return true;
-	}
-	return false;
+	if (local_in_path("slirp4netns"))
+		return false;
+	l.code = ABX_ENOTFOUND;
+	(void)snprintf(l.text, sizeof(l.text), "slirp4netns is missing");
+	(void)snprintf(l.remedy, sizeof(l.remedy),
+		       "install the package slirp4netns, or use --egress none");
+	*ret = l;
+	return true;
 }
 
 /* The helper. */
@@ -275,7 +282,6 @@ static int32_t spawn_helper(struct abx_session *s, struct abx_call *call, const 
 	struct local_helper h = LOCAL_HELPER_INIT;
 	abx_auto(abx_buf) struct abx_buf text = ABX_BUF_INIT(LB_NET_POLICY_MAX_BYTES);
 	const char **argv = NULL;
-	char pid[24];
 	int32_t r = ABX_OK;
 	int e = ftruncate(lock_fd, 0) < 0 ? -errno : 0;
 
@@ -285,9 +291,7 @@ static int32_t spawn_helper(struct abx_session *s, struct abx_call *call, const 
 		e = make_texts(b, &text, &argv);
 	if (e < 0)
 		r = local_fail_errno(call, -e, "box %s: its network", b->id);
-	(void)snprintf(pid, sizeof(pid), "%lld", (long long)run->pid);
 	a.program = s->net_helper;
-	a.name = pid;
 	a.argv = argv;
 	a.fd_box = run->pidfd;
 	a.fd_live = lock_fd;
@@ -311,15 +315,6 @@ static int32_t start_helper(struct abx_session *s, struct abx_call *call, const 
 	if (r < 0)
 		return local_fail_errno(call, -r, "box %s: its network", b->id);
 	return r == 1 ? spawn_helper(s, call, b, run, fd) : ABX_OK;
-}
-
-static void warn(const char *text, const char *remedy)
-{
-	char line[1024];
-
-	(void)snprintf(line, sizeof(line), "%s%s%s%s", text, *remedy ? " (" : "", remedy,
-		       *remedy ? ")" : "");
-	local_host->log(local_host->ctx, ABX_LOG_WARN, "local", line);
 }
 
 int32_t local_net_start(struct abx_session *s, struct abx_call *call, const struct local_box *b,

@@ -22,13 +22,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abxsdk/buf.h"
+#include "providers/local/net-nft.h"
 #include "providers/local/net-policy.h"
 
 #define NET_TAP "tap0"
 /* LB_RESOLVER, whatever network slirp4netns has. */
 #define NET_RESOLVER UINT32_C(0x0a000203)
-#define NET_TABLE "inet agentbox"
+#define NET_NAMED "named" /* the set of addresses that allowed names have just now */
 
 /* net-loop.c: what can become ready.  Embed one in an object of your own. */
 struct net_source {
@@ -65,7 +65,7 @@ bool net_host_owns(uint32_t addr);
 /* A network of 256 addresses that the host does not use. */
 uint32_t net_choose_network(const struct net_host *h);
 
-/* net-rules.c: the ruleset as nft reads it. */
+/* net-rules.c: the ruleset. */
 struct net_rules {
 	const struct net_policy *policy;
 	const struct net_host *host;
@@ -74,16 +74,17 @@ struct net_rules {
 	uint32_t mark;	     /* on what our resolver sends; nobody in a box can set marks */
 	uint32_t generation; /* of connections that these rules allowed */
 };
-void net_rules_print(const struct net_rules *r, struct abx_buf *b);
+void net_rules_write(const struct net_rules *r, struct nft_batch *b);
 /* Only the host's addresses, replaced in one step. */
-void net_rules_print_host(const struct net_rules *r, struct abx_buf *b);
+void net_rules_write_host(const struct net_rules *r, struct nft_batch *b);
 
-/* net-run.c: programs that are run. */
-void net_slirp_start(const char *pid, uint32_t network);
+/* net-main.c: user and network namespace of the box, for good.  Ends where the box has. */
+void net_join_box(void);
+
+/* net-slirp.c: the program that carries packets. */
+void net_slirp_start(uint32_t network);
 /* Wait until its interface is there; then end when it ends. */
 void net_slirp_await(void);
-/* Load a ruleset in the namespace that this process is in; false and *ret_why. */
-bool net_nft(const struct abx_buf *rules, char *ret_why, size_t size);
 
 /* net-resolver.c: answers what the policy allows; returns the port on which it listens. */
 uint16_t net_resolver_open(const struct net_rules *r);
@@ -94,7 +95,7 @@ struct net_question;
 struct net_answer;
 bool net_names_allow(const struct net_rules *r, const struct net_question *q, struct net_answer *a);
 /* What is open now and still allowed, for new rules. */
-void net_names_print(const struct net_rules *r, struct abx_buf *b);
+void net_names_write(const struct net_rules *r, struct nft_batch *b);
 
 /* net-forward.c: ports of the host that lead into the box. */
 void net_forward_init(uint32_t network);

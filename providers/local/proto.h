@@ -38,15 +38,14 @@ enum lb_op {
 	LB_OP_UNPACK,	 /* a tar stream becomes an image */
 	LB_OP_BOOTSTRAP, /* mmdebstrap becomes an image; argv is its own */
 	LB_OP_PACK,	 /* a directory of the host as a tar stream, for LB_OP_UNPACK */
-	LB_OP_NET, /* the network of a box; argv is a net_policy, name the pid of its first process
-		    */
-	LB_OP_GATHER,  /* all processes of the box but the first into LB_FD_CGROUP */
-	LB_OP_SUSPEND, /* or SIGSTOP for them, until all have stopped */
-	LB_OP_WAKE,    /* and SIGCONT */
-	LB_OP_STATS,   /* struct lb_process for each process of the box */
-	LB_OP_USAGE,   /* how much a directory takes on disk, whose files belong to box ids */
-	LB_OP_SEAL,    /* the writable layer of a stopped box becomes a shared one */
-	LB_OP_MERGE,   /* argv: layers, the topmost first, become one more, `path` */
+	LB_OP_NET,	 /* the network of a box; argv is a net_policy */
+	LB_OP_GATHER,	 /* all processes of the box but the first into LB_FD_CGROUP */
+	LB_OP_SUSPEND,	 /* or SIGSTOP for them, until all have stopped */
+	LB_OP_WAKE,	 /* and SIGCONT */
+	LB_OP_STATS,	 /* struct lb_process for each process of the box */
+	LB_OP_USAGE,	 /* how much a directory takes on disk, whose files belong to box ids */
+	LB_OP_SEAL,	 /* the writable layer of a stopped box becomes a shared one */
+	LB_OP_MERGE,	 /* argv: layers, the topmost first, become one more, `path` */
 };
 
 /* How ids of the box become ids of this machine. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Provider local: what a box may reach, from the words of a policy to the rules of nft. */
+/* Provider local: what a box may reach, in the words of a policy, and questions about names. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
 
 #include "providers/local/net-dns.h"
-#include "providers/local/net.h"
+#include "providers/local/net-policy.h"
 
 START_TEST(entries_are_read_exactly)
 {
@@ -79,65 +79,6 @@ START_TEST(a_policy_that_makes_no_sense_is_none)
 	ck_assert_int_eq(net_policy_parse(unknown, 1, &p), -EINVAL);
 	ck_assert_int_eq(net_policy_parse(no_prefix, 2, &p), -EINVAL);
 	ck_assert_int_eq(net_policy_parse(denied_name, 2, &p), -EINVAL);
-}
-END_TEST
-
-static void print(const char *const *text, size_t n, uint16_t dns_port, struct abx_buf *b)
-{
-	struct net_range own[] = {{0x7f000000, 0x7fffffff}, {0xc0000202, 0xc0000202}};
-	struct net_host host = {.own = own, .n_own = ABX_N_ELEMENTS(own)};
-	struct net_policy p;
-	const struct net_rules r = {
-		.policy = &p,
-		.host = &host,
-		.network = 0x0a000200,
-		.dns_port = dns_port,
-		.mark = 0x1234,
-		.generation = 0x99,
-	};
-
-	ck_assert_int_eq(net_policy_parse(text, n, &p), 0);
-	abx_buf_reset(b);
-	net_rules_print(&r, b);
-	ck_assert(!b->failed);
-	net_policy_release(&p);
-}
-
-static void before(const struct abx_buf *b, const char *first, const char *second)
-{
-	const char *a = strstr(b->data, first), *z = strstr(b->data, second);
-
-	ck_assert_msg(a && z && a < z, "'%s' before '%s' in\n%s", first, second, b->data);
-}
-
-START_TEST(rules_follow_the_policy)
-{
-	static const char *const all[] = {"all", "deny:10.0.0.0/8"}, *const none[] = {"none"},
-				 *const list[] = {"list", "allow:1.2.3.0/24",
-						  "allow:169.254.169.254"},
-				 *const names[] = {"list", "allow:example.org"};
-	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(1 << 20);
-
-	print(all, 2, 0, &b);
-	before(&b, "elements = { 127.0.0.0-127.255.255.255, 192.0.2.2 }", "set never");
-	before(&b, "ip daddr @host goto no", "\t\tgoto ok\n");
-	before(&b, "ip daddr @denied goto no", "\t\tgoto ok\n");
-	before(&b, "meta nfproto ipv6 goto no", "ip daddr @host goto no");
-	unit_has(b.data, "ip daddr 10.0.2.3 meta l4proto { tcp, udp } th dport 53 goto ok");
-	print(none, 1, 0, &b);
-	ck_assert_ptr_null(strstr(b.data, "goto ok"));
-	print(list, 3, 0, &b);
-	before(&b, "th dport 53 goto no", "ip daddr @allowed goto ok");
-	before(&b, "set link_allowed", "elements = { 169.254.169.254 }");
-	before(&b, "ip daddr @link_allowed goto ok", "ip daddr @never goto no");
-	unit_has(b.data, "elements = { 1.2.3.0-1.2.3.255, 169.254.169.254 }");
-	ck_assert_ptr_null(strstr(b.data, "redirect"));
-	ck_assert_ptr_null(strstr(b.data, "\t\tgoto ok\n"));
-	print(names, 2, 5353, &b);
-	unit_has(b.data, "udp dport 53 redirect to :5353");
-	unit_has(b.data, "tcp dport 53 redirect to :5353");
-	before(&b, "meta mark 0x1234 ip daddr 10.0.2.3", "th dport 53 goto no");
-	ck_assert_ptr_null(strstr(b.data, "example"));
 }
 END_TEST
 
@@ -247,7 +188,6 @@ static Suite *suite(void)
 	tcase_add_test(tc, entries_are_read_exactly);
 	tcase_add_test(tc, names_match_whole_labels);
 	tcase_add_test(tc, a_policy_that_makes_no_sense_is_none);
-	tcase_add_test(tc, rules_follow_the_policy);
 	tcase_add_test(tc, questions_are_read_and_nothing_else);
 	tcase_add_test(tc, answers_are_followed_and_bounded);
 	suite_add_tcase(s, tc);

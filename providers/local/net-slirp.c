@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The programs that the network of a box stands on: slirp4netns and nft. */
+/* slirp4netns, which carries the packets of a box. */
 #include "providers/local/net.h"
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "abxsdk/fs.h"
 #include "abxsdk/spawn.h"
 #include "providers/local/box.h"
 
@@ -23,11 +22,14 @@
 #define SLIRP_EXIT 4
 
 static struct {
-	pid_t pid;
+	pid_t pid, stand_in;
+	int stand_in_fd; /* never written: its end is that of the stand-in */
 	int ready_fd, error_fd;
 	int alive_fd; /* never written: slirp4netns ends when we, its only holder, do */
 	struct net_source died, said;
 } slirp = {.pid = -1,
+	   .stand_in = -1,
+	   .stand_in_fd = -1,
 	   .ready_fd = -1,
 	   .error_fd = -1,
 	   .alive_fd = -1,
@@ -63,9 +65,60 @@ static void last_line(int fd, char *why, size_t size)
 			*c = ' ';
 }
 
-void net_slirp_start(const char *pid, uint32_t network)
+/* The pid of a box may be somebody else's by the time that slirp4netns opens its namespaces, and
+ * given as paths it takes them from root only.  So it gets a child of ours, which has joined the
+ * box by its descriptor, and whose pid is nobody else's until we have waited for it. */
+static _Noreturn void stand_in(int go_fd, int up_fd)
 {
-	char cidr[48], ready[24], ended[24];
+	char c = 0;
+
+	if (setns(LB_FD_BOX, CLONE_NEWUSER | CLONE_NEWNET) < 0)
+		_exit(1);
+	/* Whoever started us may look at its namespaces; the box does not see this process. */
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	(void)write(up_fd, &c, 1);
+	(void)close(up_fd);
+	/* Until our parent is done with it, or gone. */
+	while (read(go_fd, &c, 1) < 0 && errno == EINTR)
+		;
+	_exit(0);
+}
+
+static void start_stand_in(void)
+{
+	int go_r = -1, up_r = -1, up_w = -1;
+	ssize_t n;
+	char c;
+
+	make_pipe(&go_r, &slirp.stand_in_fd);
+	make_pipe(&up_r, &up_w);
+	slirp.stand_in = fork();
+	if (slirp.stand_in < 0)
+		box_fail_errno(errno, "network helper: new process");
+	if (slirp.stand_in == 0) {
+		(void)close(slirp.stand_in_fd);
+		stand_in(go_r, up_w);
+	}
+	(void)close(go_r);
+	(void)close(up_w);
+	do
+		n = read(up_r, &c, 1);
+	while (n < 0 && errno == EINTR);
+	(void)close(up_r);
+	if (n != 1)
+		net_join_box();
+}
+
+static void end_stand_in(void)
+{
+	(void)close(slirp.stand_in_fd);
+	while (waitpid(slirp.stand_in, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+void net_slirp_start(uint32_t network)
+{
+	char cidr[48], ready[24], ended[24], pid[24];
 	const char *argv[] = {"slirp4netns",
 			      "--disable-host-loopback",
 			      "--mtu=65520",
@@ -80,10 +133,12 @@ void net_slirp_start(const char *pid, uint32_t network)
 	struct abx_spawn sp = {.argv = argv, .fd_in = -1, .fd_out = -1, .new_session = 1};
 	int ready_w = -1, exit_r = -1, error_w = -1, r;
 
-	(void)snprintf(cidr, sizeof(cidr), "--cidr=%u.%u.%u.0/24", network >> 24,
-		       network >> 16 & 255, network >> 8 & 255);
+	start_stand_in();
+	(void)snprintf(pid, sizeof(pid), "%lld", (long long)slirp.stand_in);
 	(void)snprintf(ready, sizeof(ready), "--ready-fd=%d", SLIRP_READY);
 	(void)snprintf(ended, sizeof(ended), "--exit-fd=%d", SLIRP_EXIT);
+	(void)snprintf(cidr, sizeof(cidr), "--cidr=%u.%u.%u.0/24", network >> 24,
+		       network >> 16 & 255, network >> 8 & 255);
 	make_pipe(&slirp.ready_fd, &ready_w);
 	make_pipe(&exit_r, &slirp.alive_fd);
 	make_pipe(&slirp.error_fd, &error_w);
@@ -146,37 +201,11 @@ void net_slirp_await(void)
 	if (read(slirp.ready_fd, &c, 1) != 1)
 		slirp_failed("failed");
 	(void)close(slirp.ready_fd);
+	end_stand_in();
 	pidfd = (int)syscall(SYS_pidfd_open, slirp.pid, 0);
 	if (pidfd < 0)
 		box_fail_errno(errno, "network: slirp4netns");
 	net_watch(&slirp.died, pidfd, EPOLLIN, on_death);
 	(void)fcntl(slirp.error_fd, F_SETFL, O_NONBLOCK);
 	net_watch(&slirp.said, slirp.error_fd, EPOLLIN, on_words);
-}
-
-bool net_nft(const struct abx_buf *rules, char *ret_why, size_t size)
-{
-	static const char *const argv[] = {"nft", "-f", "-", NULL};
-	struct abx_spawn sp = {.argv = argv, .fd_out = -1};
-	int status = -1, r;
-	pid_t pid;
-
-	if (rules->failed)
-		box_fail_errno(ENOMEM, "network: rules");
-	sp.fd_in = memfd_create("agentbox-rules", MFD_CLOEXEC);
-	if (sp.fd_in < 0 || abx_fs_write_all(sp.fd_in, rules->data, rules->len) < 0 ||
-	    lseek(sp.fd_in, 0, SEEK_SET) < 0)
-		box_fail_errno(errno, "network: rules");
-	sp.fd_err = memfd_create("agentbox-errors", MFD_CLOEXEC);
-	r = abx_spawn_start(&sp, &pid);
-	(void)close(sp.fd_in);
-	if (r == 0) {
-		(void)abx_spawn_wait(pid, &status);
-		(void)lseek(sp.fd_err, 0, SEEK_SET);
-		last_line(sp.fd_err, ret_why, size);
-	} else {
-		(void)snprintf(ret_why, size, "%s", strerror(-r));
-	}
-	abx_cleanup_close(&sp.fd_err);
-	return r == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
