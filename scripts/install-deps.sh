@@ -40,7 +40,6 @@ build|libseccomp-dev|module libseccomp 2.5|knows the system calls that boxes may
 run|git|command git|agentbox puts repositories into boxes with it
 run|tar|command tar|unpacks trees inside a box
 run|slirp4netns|command slirp4netns|the network of local boxes
-run|nftables|file /usr/sbin/nft|the rules of that network
 test|check|module check 0.15|the framework of the unit tests
 test|clang|command clang|the second compiler, with sanitizers
 test|libclang-rt-dev|sanitizer|AddressSanitizer and UBSan of clang
@@ -48,6 +47,7 @@ test|llvm|command llvm-symbolizer|names in the reports of the sanitizers
 test|clang-format|command clang-format|checks the layout of the code
 test|clang-tidy|command clang-tidy|static analysis
 test|shellcheck|command shellcheck|checks the shell scripts
+test|nftables|file /usr/sbin/nft|lists the rules of a box's network
 test|e2fsprogs|command mkfs.ext4|makes a file system with quotas to test --disk on
 test|mmdebstrap|command mmdebstrap|makes images of a Debian suite; recommended for local
 test|xz-utils|command xz|packs the tarball in make distcheck

@@ -76,7 +76,7 @@ static int32_t check_network(struct abx_session *s, struct abx_call *call)
 			   "reinstall agentbox, or set AGENTBOX_LIBEXEC_PATH");
 	if (local_net_lacks(&lack))
 		return row(call, "network", "warn", lack.text, lack.remedy);
-	return row(call, "network", "ok", "slirp4netns and nftables", "");
+	return row(call, "network", "ok", "slirp4netns and /dev/net/tun", "");
 }
 
 static int32_t check_prepare(struct abx_session *s, struct abx_call *call)

@@ -171,7 +171,8 @@ cut_off() # BOX: a connection that the new rules would not allow ends
 
 host_mode()
 {
-	ok "$who: a box in the host's network" ab create -w "$T/repo" -n hosted --egress host -y
+	like "$(ab create -w "$T/repo" -n hosted --egress host -y 2>&1)" \
+		"shares this machine's network" "$who: a box in the host's network, and it is said"
 	is "$(net_get hosted 203.0.113.1)" 203.0.113.1 "$who: reaches the host"
 	is "$(net_get hosted good.example)" 198.51.100.2 "$who: and what the host reaches"
 	is "$(drive url "$(sandbox hosted)" 8080)" http://127.0.0.1:8080 "$who: its url is the port"
