@@ -125,7 +125,6 @@ static void write_new_connections(const struct net_rules *r, struct nft_batch *b
 	if (r->policy->mode != NET_NONE) {
 		for (size_t i = 0; i < ABX_N_ELEMENTS(carriers); i++)
 			write_name_service(r, b, carriers[i]);
-		daddr_in_goto(b, "host", "no");
 		daddr_in_goto(b, "link_allowed", "ok");
 		daddr_in_goto(b, "never", "no");
 		daddr_in_goto(b, "denied", "no");
@@ -147,6 +146,9 @@ static void write_output(const struct net_rules *r, struct nft_batch *b)
 
 	for (size_t i = 0; r->dns_port && i < ABX_N_ELEMENTS(carriers); i++)
 		write_resolver(r, b, carriers[i]);
+
+	/* Also what goes on already: the host may have the address only now. */
+	daddr_in_goto(b, "host", "no");
 
 	/* A connection goes on only under the rules that allowed it: narrower ones end it. */
 	nft_rule(b, "output");

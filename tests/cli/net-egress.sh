@@ -21,6 +21,22 @@ udp() # BOX ADDRESS: what comes back from the echo port
 		print $ok ? $b : "denied\n";' "$2" 2>&1
 }
 
+# UDP to and fro, until there is an error: "refused" would be the answer of this machine.
+flow() # BOX ADDRESS
+{
+	ab exec "$1" -n -- perl -MIO::Socket::INET -MErrno -e '
+		my $s = IO::Socket::INET->new(Proto => "udp", PeerAddr => $ARGV[0], PeerPort => 7);
+		$| = 1;
+		alarm 30;
+		for (;;) {
+			my $b = "";
+			my $ok = $s->send("ping\n") && defined $s->recv($b, 100);
+			print $ok ? $b : $!{ECONNREFUSED} ? "refused\n" : "denied\n";
+			last if !$ok;
+			select(undef, undef, undef, 0.05);
+		}' "$2"
+}
+
 # Everything that is never allowed.
 closed() # BOX
 {
@@ -66,12 +82,22 @@ everything()
 			exit !IO::Socket::INET->new(Listen => 1, LocalPort => 81)'
 	# An address that this machine gets later is this machine as well.
 	reach all 198.51.100.3 80 198.51.100.3 "somebody else's address is reached"
+	flow all 198.51.100.3 >"$T/flow" 2>&1 &
+	flow_pid=$!
+	flows()
+	{
+		grep -q . "$T/flow"
+	}
+	ok "$who: and something flows there" wait_for 10 flows
 	ip addr add 198.51.100.3/32 dev lo
 	now_denied()
 	{
 		test "$(net_get all 198.51.100.3)" = denied
 	}
 	ok "$who: until it is this machine's" wait_for 10 now_denied
+	wait "$flow_pid"
+	is "$(sort -u "$T/flow" | tr '\n' ' ')" 'denied ping ' \
+		"$who: and what flowed there does not reach this machine"
 	ip addr del 198.51.100.3/32 dev lo
 }
 

@@ -28,13 +28,13 @@ elements() # SET
 
 begins='type filter hook output priority filter; policy drop;
 oifname "lo" accept'
-goes_on='ct state established,related ct mark GENERATION accept
+goes_on='ip daddr @host goto no
+ct state established,related ct mark GENERATION accept
 meta nfproto ipv6 goto no
 oifname != "tap0" drop'
 redirects='type nat hook output priority -100; policy accept;
 oifname "lo" return'
-lookups='ip daddr @host goto no
-ip daddr @link_allowed goto ok
+lookups='ip daddr @link_allowed goto ok
 ip daddr @never goto no
 ip daddr @denied goto no'
 
