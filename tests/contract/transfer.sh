@@ -141,7 +141,7 @@ wait "$pid" 2>/dev/null
 c=$?
 run in_box one sh -c 'stat -c %s half 2>/dev/null'
 case $c:$out in
-0:300000000 | *:) pass 'an interrupted copy in leaves nothing half-visible' ;;
+*:300000000 | *:) pass 'an interrupted copy in leaves nothing half-visible' ;;
 *) fail "an interrupted copy in leaves nothing half-visible ($c, $out bytes)" ;;
 esac
 in_box one sh -c 'head -c 300000000 /dev/zero >whole' </dev/null
@@ -152,7 +152,7 @@ kill -KILL "$pid" 2>/dev/null
 wait "$pid" 2>/dev/null
 c=$?
 case $c:$(stat -c %s "$T/half" 2>/dev/null) in
-0:300000000 | *:) pass 'nor does one out' ;;
+*:300000000 | *:) pass 'nor does one out' ;;
 *) fail "nor does one out ($c, $(stat -c %s "$T/half") bytes)" ;;
 esac
 in_box one rm -f whole half </dev/null
