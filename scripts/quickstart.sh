@@ -219,7 +219,13 @@ must git log --oneline -n 3
 say "$(git ls-files | wc -l) files"
 
 step '4/6 The same repository in a box'
-must agentbox create -w "$here" -n quickstart -y ${provider:+--provider "$provider"}
+# This round needs no network, which not every user of every machine can give to a box.
+case $provider in
+'' | local) egress=none ;;
+*) egress= ;;
+esac
+must agentbox create -w "$here" -n quickstart -y ${provider:+--provider "$provider"} \
+	${egress:+--egress "$egress"}
 must agentbox list
 say
 "work_in_$kind"
