@@ -93,15 +93,3 @@ bool abx_app_cancelled(const struct abx_app *app)
 
 	return app->host.cancel_fd >= 0 && poll(&fd, 1, 0) > 0;
 }
-
-struct abx_sandbox abx_app_sandbox(const struct abx_box *box)
-{
-	struct abx_sandbox s = {ABX_INIT(struct abx_sandbox)};
-
-	s.id = box->sandbox_id;
-	s.name = box->name;
-	s.provider_data = box->provider_data;
-	s.account = box->account;
-	s.expires_at_ms = box->expires_at_ms;
-	return s;
-}

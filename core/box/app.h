@@ -39,7 +39,4 @@ int abx_app_cloud_of(struct abx_app *app, const struct abx_box *box, struct abx_
 /* Did the user give up? */
 bool abx_app_cancelled(const struct abx_app *app);
 
-/* A box as its provider knows it; the pointers are the box's. */
-struct abx_sandbox abx_app_sandbox(const struct abx_box *box);
-
 #endif

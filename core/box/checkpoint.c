@@ -48,13 +48,10 @@ static char *seed_path(const struct abx_app *app, const struct abx_box *box)
 static int settle(struct abx_app *app, struct abx_box *box, enum abx_box_state was,
 		  struct abx_err *err)
 {
-	struct abx_box fresh = {0};
-	int r = abx_boxes_load(app->db, box->id, &fresh, err);
+	int r = abx_boxes_reload(app->db, box, err);
 
 	if (r < 0)
 		return r;
-	abx_box_release(box);
-	*box = fresh;
 	if (box->state != ABX_BOX_RUNNING || was == ABX_BOX_RUNNING)
 		return 0;
 	if (was == ABX_BOX_PAUSED)

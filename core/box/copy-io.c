@@ -24,7 +24,7 @@ int abx_copier_open(struct abx_app *app, struct abx_box *box, struct abx_copier 
 		return r;
 	ret->app = app;
 	ret->opts.box_id = box->id;
-	ret->sandbox = abx_app_sandbox(box);
+	ret->sandbox = abx_cloud_sandbox(box);
 	return 0;
 }
 

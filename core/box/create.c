@@ -269,14 +269,7 @@ static int journal(struct create *c, const char *step, enum abx_journal_phase ph
 /* What the provider said of it is in the record by now: take it over. */
 static int reload(struct create *c, struct abx_err *err)
 {
-	struct abx_box fresh = {0};
-	int r = abx_boxes_load(c->app->db, c->box.id, &fresh, err);
-
-	if (r < 0)
-		return r;
-	abx_box_release(&c->box);
-	c->box = fresh;
-	return 0;
+	return abx_boxes_reload(c->app->db, &c->box, err);
 }
 
 /* The answer was lost, the sandbox perhaps not: it carries this attempt's label. */
@@ -375,7 +368,7 @@ static int wait_ready(struct create *c, struct abx_err *err)
 	const struct abx_exec_request req = {
 		.argv = argv, .cwd = "/", .fd_in = -1, .fd_out = -1, .fd_err = -1};
 	int64_t deadline = abx_now_ms() + READY_TIMEOUT_MS, wait = READY_FIRST_WAIT_MS;
-	struct abx_sandbox s = abx_app_sandbox(&c->box);
+	struct abx_sandbox s = abx_cloud_sandbox(&c->box);
 
 	if (abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL)
 		return 0;
@@ -415,7 +408,7 @@ static int adopt_origin(struct create *c, struct abx_err *err)
 static int seed(struct create *c, struct abx_err *err)
 {
 	struct abx_call_opts o = {.timeout_ms = SEED_TIMEOUT_MS, .box_id = c->box.id};
-	struct abx_sandbox s = abx_app_sandbox(&c->box);
+	struct abx_sandbox s = abx_cloud_sandbox(&c->box);
 	abx_autofree char *branch = abx_xasprintf("agentbox/%s", c->box.name), *dir = NULL;
 	abx_autofree char *manifest = NULL;
 	struct abx_seed_target target = {.dir = WORKSPACE_IN_BOX,
@@ -454,7 +447,7 @@ static int run_setup(struct create *c, struct abx_err *err)
 	struct abx_exec_request req = {
 		.argv = argv, .fd_in = -1, .fd_out = STDERR_FILENO, .fd_err = STDERR_FILENO};
 	struct abx_call_opts o = {.box_id = c->box.id};
-	struct abx_sandbox s = abx_app_sandbox(&c->box);
+	struct abx_sandbox s = abx_cloud_sandbox(&c->box);
 	int code = 0, r;
 
 	if (!script || !*script || c->req->from)
@@ -479,7 +472,7 @@ static int make_read_only(struct create *c, struct abx_err *err)
 	struct abx_call_opts o = {.timeout_ms = RESTART_TIMEOUT_MS, .box_id = c->box.id};
 	struct abx_stop_req stop = {ABX_INIT(struct abx_stop_req)};
 	struct abx_start_req start = {ABX_INIT(struct abx_start_req)};
-	struct abx_sandbox s = abx_app_sandbox(&c->box);
+	struct abx_sandbox s = abx_cloud_sandbox(&c->box);
 	int r;
 
 	if (!c->spec.read_only)
@@ -541,15 +534,11 @@ static void undo(struct create *c)
 {
 	const struct abx_undo how = {0};
 	struct abx_err why = ABX_ERR_INIT;
-	struct abx_box fresh = {0};
 
 	if (!c->reserved)
 		return;
 	/* An emitted sandbox may be on record that this process has not read back yet. */
-	if (abx_boxes_load(c->app->db, c->box.id, &fresh, NULL) == 0) {
-		abx_box_release(&c->box);
-		c->box = fresh;
-	}
+	(void)reload(c, NULL);
 	if (abx_undo_box(c->app, &c->box, &how, &why) < 0)
 		abx_warn("box '%s' could not be removed again: %s (agentbox prune tries again)",
 			 c->box.name, why.text);

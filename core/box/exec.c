@@ -173,7 +173,7 @@ int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec
 	if (r < 0)
 		return r;
 	o.box_id = box->id;
-	s = abx_app_sandbox(box);
+	s = abx_cloud_sandbox(box);
 	r = run_on(cloud, &o, &s, req, ret_code, &started, err);
 	if (r == ABX_ESTATE && started)
 		return abx_err_set(err, ABX_ESTATE,
@@ -184,7 +184,7 @@ int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec
 		if (r < 0)
 			return r;
 		o.box_id = box->id;
-		s = abx_app_sandbox(box);
+		s = abx_cloud_sandbox(box);
 		r = abx_exec_on(cloud, &o, &s, req, ret_code, err);
 	}
 	return r;

@@ -98,18 +98,14 @@ int abx_lifecycle_refresh(struct abx_app *app, struct abx_box_list *boxes, struc
 static int lock_and_reload(struct abx_app *app, struct abx_box *box, int *ret_lock,
 			   struct abx_err *err)
 {
-	abx_autofree char *id = abx_xstrdup(box->id);
 	abx_autoclose int lock = -1;
-	struct abx_box fresh = {0};
-	int r = abx_lock_box(&app->home, id, LOCK_WAIT_MS, &lock, err);
+	int r = abx_lock_box(&app->home, box->id, LOCK_WAIT_MS, &lock, err);
 
 	if (r < 0)
 		return abx_err_wrap(err, "box '%s'", box->name);
-	r = abx_boxes_load(app->db, id, &fresh, err);
+	r = abx_boxes_reload(app->db, box, err);
 	if (r < 0)
 		return r;
-	abx_box_release(box);
-	*box = fresh;
 	*ret_lock = abx_steal_fd(&lock);
 	return 0;
 }
@@ -143,14 +139,9 @@ static int say_gone(struct abx_app *app, struct abx_box *box, struct abx_err *er
 static int settle_state(struct abx_app *app, struct abx_box *box, enum abx_box_state state,
 			struct abx_err *err)
 {
-	struct abx_box fresh = {0};
-	int r = abx_boxes_load(app->db, box->id, &fresh, err);
+	int r = abx_boxes_reload(app->db, box, err);
 
-	if (r < 0)
-		return r;
-	abx_box_release(box);
-	*box = fresh;
-	return set_state(app, box, state, err);
+	return r < 0 ? r : set_state(app, box, state, err);
 }
 
 /* What is on record may be older than what is: the other way round is tried as well. */
@@ -158,7 +149,7 @@ static int start_or_resume(struct abx_cloud *cloud, const struct abx_box *box, s
 {
 	const struct abx_call_opts o = {.timeout_ms = START_TIMEOUT_MS, .box_id = box->id};
 	const struct abx_start_req req = abx_box_start_req(box);
-	struct abx_sandbox s = abx_app_sandbox(box);
+	struct abx_sandbox s = abx_cloud_sandbox(box);
 	bool can_resume = abx_cloud_table(cloud)->resume;
 	bool resume = can_resume && (box->state == ABX_BOX_PAUSED || box->state == ABX_BOX_PAUSING);
 	struct abx_err why = ABX_ERR_INIT;
@@ -213,7 +204,7 @@ int abx_lifecycle_stop_locked(struct abx_app *app, struct abx_box *box, int64_t 
 {
 	const struct abx_call_opts o = {.timeout_ms = STOP_TIMEOUT_MS, .box_id = box->id};
 	struct abx_stop_req req = {ABX_INIT(struct abx_stop_req)};
-	struct abx_sandbox s = abx_app_sandbox(box);
+	struct abx_sandbox s = abx_cloud_sandbox(box);
 	struct abx_cloud *cloud;
 	int r = abx_app_cloud_of(app, box, &cloud, err);
 
@@ -239,7 +230,7 @@ int abx_lifecycle_pause_locked(struct abx_app *app, struct abx_box *box, struct 
 {
 	const struct abx_call_opts o = {.timeout_ms = STOP_TIMEOUT_MS, .box_id = box->id};
 	struct abx_stop_req req = {ABX_INIT(struct abx_stop_req)};
-	struct abx_sandbox s = abx_app_sandbox(box);
+	struct abx_sandbox s = abx_cloud_sandbox(box);
 	struct abx_cloud *cloud;
 	int r = abx_app_cloud_of(app, box, &cloud, err);
 

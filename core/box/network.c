@@ -16,7 +16,7 @@ static int tell_provider(struct abx_app *app, const struct abx_box *box,
 	const struct abx_call_opts o = {.timeout_ms = SET_TIMEOUT_MS};
 	const struct abx_policy policy = {ABX_INIT(struct abx_policy),
 					  .allow = abx_egress_list(egress)};
-	struct abx_sandbox s = abx_app_sandbox(box);
+	struct abx_sandbox s = abx_cloud_sandbox(box);
 	struct abx_cloud *cloud;
 	int r = abx_app_cloud_of(app, box, &cloud, err);
 

@@ -137,7 +137,7 @@ int abx_box_stats(struct abx_app *app, struct abx_box *box, bool processes,
 	if (r < 0)
 		return r;
 	c.opts = (struct abx_call_opts){.timeout_ms = STATS_TIMEOUT_MS, .box_id = box->id};
-	c.sandbox = abx_app_sandbox(box);
+	c.sandbox = abx_cloud_sandbox(box);
 	if (!processes || abx_cloud_table(c.cloud)->stats)
 		r = abx_cloud_stats(c.cloud, &c.opts, &c.sandbox, &rows, err);
 	if (r == 0 && processes && !has_processes(&rows))

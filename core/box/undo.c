@@ -83,7 +83,7 @@ static int undo_outside(struct abx_app *app, const struct abx_box *box, const st
 	if (r < 0)
 		return r;
 	if (box->sandbox_id) {
-		struct abx_sandbox s = abx_app_sandbox(box);
+		struct abx_sandbox s = abx_cloud_sandbox(box);
 
 		r = destroy_sandbox(cloud, &o, &s, how, err);
 	}

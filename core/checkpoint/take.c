@@ -49,18 +49,6 @@ static void describe(const struct abx_box *box, const char *name, const char *at
 	};
 }
 
-static struct abx_sandbox sandbox_of(const struct abx_box *box)
-{
-	struct abx_sandbox s = {ABX_INIT(struct abx_sandbox)};
-
-	s.id = box->sandbox_id;
-	s.name = box->name;
-	s.provider_data = box->provider_data;
-	s.account = box->account;
-	s.expires_at_ms = box->expires_at_ms;
-	return s;
-}
-
 /* Everything that carries the attempt's label, also what an answer that was lost made. */
 static int delete_labelled(const struct abx_checkpointer *k, const struct abx_checkpoint *c)
 {
@@ -93,7 +81,7 @@ static int ask_provider(const struct abx_checkpointer *k, const struct abx_box *
 		.timeout_ms = SNAPSHOT_TIMEOUT_MS, .box_id = box->id, .attempt = c->attempt};
 	abx_autofree char *outside = abx_xasprintf("agentbox-%s", c->attempt);
 	struct abx_snapshot_req req = {ABX_INIT(struct abx_snapshot_req)};
-	struct abx_sandbox s = sandbox_of(box);
+	struct abx_sandbox s = abx_cloud_sandbox(box);
 	struct abx_kv labels[ABX_N_LABELS];
 	struct abx_snapshot_copy got = {0};
 	int r;

@@ -25,7 +25,7 @@ int abx_changes_open(struct abx_cli *cli, const char *what, const char *workspac
 		return r;
 	ret->manifest = abx_home_path(&cli->app.home, "boxes/%s/manifest", box->id);
 	ret->opts.box_id = box->id;
-	ret->sandbox = abx_app_sandbox(box);
+	ret->sandbox = abx_cloud_sandbox(box);
 	ret->back.dir = "/workspace";
 	ret->back.seed_tree = box->seed_tree;
 	ret->back.manifest = ret->manifest;

@@ -163,15 +163,7 @@ static int remove_one(struct abx_cli *cli, const char *name, struct abx_err *err
 	abx_checkpoint_list_release(&found);
 	if (r == 0)
 		r = abx_box_checkpoint_remove(&cli->app, provider, key, name, err);
-	if (r < 0)
-		return r;
-	if (cli->json) {
-		cJSON *doc = cJSON_CreateObject();
-
-		abx_json_text(doc, "name", name);
-		return abx_out_json(doc, err);
-	}
-	return abx_out_line(err, "checkpoint '%s' is removed", name);
+	return r < 0 ? r : abx_out_removed(cli, "checkpoint", name, err);
 }
 
 static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)

@@ -62,18 +62,11 @@ static int list(struct abx_cli *cli, const struct abx_preparer *p, struct abx_er
 static int remove_one(struct abx_cli *cli, const struct abx_preparer *p, const char *what,
 		      struct abx_err *err)
 {
-	cJSON *doc;
 	int r = abx_ask(cli, err, "remove image '%s'", what);
 
 	if (r == 0)
 		r = abx_prepare_remove(p, what, err);
-	if (r < 0)
-		return r;
-	if (!cli->json)
-		return abx_out_line(err, "image '%s' is removed", what);
-	doc = cJSON_CreateObject();
-	abx_json_text(doc, "name", what);
-	return abx_out_json(doc, err);
+	return r < 0 ? r : abx_out_removed(cli, "image", what, err);
 }
 
 static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)

@@ -89,7 +89,7 @@ static void add_url(struct abx_cloud *cloud, const struct abx_box *box, uint16_t
 {
 	const struct abx_call_opts o = {.timeout_ms = URL_TIMEOUT_MS};
 	const struct abx_url_req req = {ABX_INIT(struct abx_url_req), .port = port};
-	struct abx_sandbox s = abx_app_sandbox(box);
+	struct abx_sandbox s = abx_cloud_sandbox(box);
 	struct abx_err why = ABX_ERR_INIT;
 	struct abx_url_copy got;
 	cJSON *one;

@@ -23,7 +23,7 @@ static int find(struct abx_cli *cli, const char *what, uint32_t port, int64_t tt
 		r = abx_app_cloud_of(&cli->app, &box, &cloud, err);
 	if (r == 0) {
 		o.box_id = box.id;
-		s = abx_app_sandbox(&box);
+		s = abx_cloud_sandbox(&box);
 		req.port = port;
 		req.ttl_ms = ttl_ms;
 		req.flags = ttl_ms ? ABX_URLREQ_SIGNED : 0;

@@ -47,18 +47,11 @@ static int list(struct abx_cli *cli, struct abx_cloud *cloud, struct abx_err *er
 static int remove_one(struct abx_cli *cli, struct abx_cloud *cloud, const char *name,
 		      struct abx_err *err)
 {
-	cJSON *doc;
 	int r = abx_ask(cli, err, "remove volume '%s' and all that is in it", name);
 
 	if (r == 0)
 		r = abx_volumes_remove(&cli->app, cloud, name, err);
-	if (r < 0)
-		return r;
-	if (!cli->json)
-		return abx_out_line(err, "volume '%s' is removed", name);
-	doc = cJSON_CreateObject();
-	abx_json_text(doc, "name", name);
-	return abx_out_json(doc, err);
+	return r < 0 ? r : abx_out_removed(cli, "volume", name, err);
 }
 
 static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)

@@ -82,6 +82,9 @@ int abx_usage(struct abx_cli *cli, struct abx_err *err, const char *fmt, ...) AB
 int abx_out_json(cJSON *doc, struct abx_err *err);
 /* A table: rows of n_columns cells each (NULL cell = "-"), header first; aligned. */
 int abx_out_table(const char *const *cells, size_t n_rows, size_t n_columns, struct abx_err *err);
+/* "KIND 'NAME' is removed", or its name as JSON. */
+int abx_out_removed(const struct abx_cli *cli, const char *kind, const char *name,
+		    struct abx_err *err);
 int abx_out_line(struct abx_err *err, const char *fmt, ...) ABX_PRINTF(2, 3);
 /* cJSON_AddStringToObject for text from outside: invalid UTF-8 is escaped; NULL = null. */
 void abx_json_text(cJSON *object, const char *key, const char *text);

@@ -128,3 +128,15 @@ cJSON *abx_json_error(const struct abx_err *err, const char *provider, const cha
 	abx_json_text(e, "request_id", err->request_id[0] ? err->request_id : NULL);
 	return e;
 }
+
+int abx_out_removed(const struct abx_cli *cli, const char *kind, const char *name,
+		    struct abx_err *err)
+{
+	cJSON *doc;
+
+	if (!cli->json)
+		return abx_out_line(err, "%s '%s' is removed", kind, name);
+	doc = cJSON_CreateObject();
+	abx_json_text(doc, "name", name);
+	return abx_out_json(doc, err);
+}

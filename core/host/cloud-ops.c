@@ -122,7 +122,7 @@ static int run_for_sandbox(struct abx_cloud *c, const struct abx_call_opts *o,
 
 	if (r < 0)
 		return r;
-	any = abx_results_take_sandbox(call, &found);
+	any = abx_results_take_last(call, &abx_record_sandbox, &found);
 	abx_call_unref(call);
 	if (!any)
 		return abx_run_fail(c, op->name, ABX_EPROTO, err, "succeeded without a sandbox");
@@ -154,22 +154,23 @@ int abx_cloud_get(struct abx_cloud *c, const struct abx_call_opts *o, const stru
 	return run_for_sandbox(c, o, &op_get, &args, ret, err);
 }
 
+static bool sandbox_fits(const void *record, const struct abx_list_req *wanted)
+{
+	const struct abx_sandbox *s = record;
+
+	return abx_results_has_labels(s->labels, s->n_labels, wanted);
+}
+
 int abx_cloud_list(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_kv *labels,
 		   uint32_t n_labels, struct abx_sandbox_list *ret, struct abx_err *err)
 {
-	const struct abx_list_req req = {ABX_INIT(struct abx_list_req), n_labels, labels};
-	struct abx_op_args args = ABX_OP_ARGS_INIT;
-	struct abx_call *call;
-	int r;
+	const struct abx_listing what = {&op_list, &abx_record_sandbox, sandbox_fits};
+	void *items;
+	int r = abx_results_list(c, o, &what, labels, n_labels, &items, &ret->len, err);
 
-	args.type = &abx_record_list_req;
-	args.request = &req;
-	r = abx_run(c, o, &op_list, &args, &call, err);
-	if (r < 0)
-		return r;
-	abx_results_take_sandboxes(call, labels, n_labels, ret);
-	abx_call_unref(call);
-	return 0;
+	if (r == 0)
+		ret->items = items;
+	return r;
 }
 
 int abx_cloud_start(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,

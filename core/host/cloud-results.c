@@ -122,24 +122,6 @@ const char *abx_row_get(const struct abx_row *r, const char *key)
 	return NULL;
 }
 
-static void take_sandbox(struct abx_result *result, struct abx_sandbox_copy *ret)
-{
-	memcpy(&ret->s, result->record, sizeof(ret->s));
-	ret->memory = result->memory;
-	result->memory = NULL;
-	abx_result_release(result);
-}
-
-bool abx_results_take_sandbox(struct abx_call *call, struct abx_sandbox_copy *ret)
-{
-	struct abx_result result;
-
-	if (!abx_call_take_last(call, &abx_record_sandbox, &result))
-		return false;
-	take_sandbox(&result, ret);
-	return true;
-}
-
 bool abx_results_has_labels(const struct abx_kv *have, uint32_t n_have,
 			    const struct abx_list_req *wanted)
 {
@@ -160,22 +142,6 @@ bool abx_sandbox_has_labels(const struct abx_sandbox *s, const struct abx_kv *la
 	const struct abx_list_req wanted = {ABX_INIT(struct abx_list_req), n, labels};
 
 	return abx_results_has_labels(s->labels, s->n_labels, &wanted);
-}
-
-void abx_results_take_sandboxes(struct abx_call *call, const struct abx_kv *labels,
-				uint32_t n_labels, struct abx_sandbox_list *ret)
-{
-	struct abx_sandbox_list list = {abx_xcalloc(call->n_results + 1, sizeof(*list.items)), 0};
-
-	for (size_t i = 0; i < call->n_results; i++) {
-		struct abx_result *result = &call->results[i];
-
-		/* A service that cannot filter returns everybody's. */
-		if (result->type == &abx_record_sandbox &&
-		    abx_sandbox_has_labels(result->record, labels, n_labels))
-			take_sandbox(result, &list.items[list.len++]);
-	}
-	*ret = list;
 }
 
 /* The record's own size is a multiple of a pointer's, so `memory` follows it directly. */
@@ -214,6 +180,25 @@ void *abx_results_take_all(struct abx_call *call, const struct abx_record_type *
 	}
 	*ret_len = n;
 	return items;
+}
+
+int abx_results_list(struct abx_cloud *c, const struct abx_call_opts *o,
+		     const struct abx_listing *what, const struct abx_kv *labels, uint32_t n_labels,
+		     void **ret_items, size_t *ret_len, struct abx_err *err)
+{
+	const struct abx_list_req req = {ABX_INIT(struct abx_list_req), n_labels, labels};
+	struct abx_op_args args = ABX_OP_ARGS_INIT;
+	struct abx_call *call;
+	int r;
+
+	args.type = &abx_record_list_req;
+	args.request = &req;
+	r = abx_run(c, o, what->op, &args, &call, err);
+	if (r < 0)
+		return r;
+	*ret_items = abx_results_take_all(call, what->type, what->fits, &req, ret_len);
+	abx_call_unref(call);
+	return 0;
 }
 
 static void copy_row(const struct abx_row_record *from, struct abx_row *to)

@@ -151,20 +151,13 @@ static int run_list(struct abx_cloud *c, const struct abx_call_opts *o, const st
 		    const struct abx_kv *labels, uint32_t n_labels, struct abx_snapshot_list *ret,
 		    struct abx_err *err)
 {
-	const struct abx_list_req req = {ABX_INIT(struct abx_list_req), n_labels, labels};
-	struct abx_op_args args = ABX_OP_ARGS_INIT;
-	struct abx_call *call;
-	int r;
+	const struct abx_listing what = {op, &abx_record_snapshot, snapshot_fits};
+	void *items;
+	int r = abx_results_list(c, o, &what, labels, n_labels, &items, &ret->len, err);
 
-	args.type = &abx_record_list_req;
-	args.request = &req;
-	r = abx_run(c, o, op, &args, &call, err);
-	if (r < 0)
-		return r;
-	ret->items =
-		abx_results_take_all(call, &abx_record_snapshot, snapshot_fits, &req, &ret->len);
-	abx_call_unref(call);
-	return 0;
+	if (r == 0)
+		ret->items = items;
+	return r;
 }
 
 int abx_cloud_snapshot_list(struct abx_cloud *c, const struct abx_call_opts *o,

@@ -43,21 +43,16 @@ int abx_cloud_volume_list(struct abx_cloud *c, const struct abx_call_opts *o,
 			  const struct abx_kv *labels, uint32_t n_labels,
 			  struct abx_resource_list *ret, struct abx_err *err)
 {
-	const struct abx_list_req req = {ABX_INIT(struct abx_list_req), n_labels, labels};
-	struct abx_op_args args = ABX_OP_ARGS_INIT;
-	struct abx_call *call;
+	const struct abx_listing what = {&op_list, &abx_record_resource, is_volume};
+	void *items;
 	int r;
 
 	if (!c->plugin->table.volume_list)
 		return abx_run_cannot(c, "list volumes", err);
-	args.type = &abx_record_list_req;
-	args.request = &req;
-	r = abx_run(c, o, &op_list, &args, &call, err);
-	if (r < 0)
-		return r;
-	ret->items = abx_results_take_all(call, &abx_record_resource, is_volume, &req, &ret->len);
-	abx_call_unref(call);
-	return 0;
+	r = abx_results_list(c, o, &what, labels, n_labels, &items, &ret->len, err);
+	if (r == 0)
+		ret->items = items;
+	return r;
 }
 
 /* A volume is known by its name, whoever made it. */

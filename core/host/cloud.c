@@ -164,3 +164,15 @@ uint64_t abx_cloud_round_trips(const struct abx_cloud *c)
 {
 	return atomic_load(&c->round_trips);
 }
+
+struct abx_sandbox abx_cloud_sandbox(const struct abx_box *box)
+{
+	struct abx_sandbox s = {ABX_INIT(struct abx_sandbox)};
+
+	s.id = box->sandbox_id;
+	s.name = box->name;
+	s.provider_data = box->provider_data;
+	s.account = box->account;
+	s.expires_at_ms = box->expires_at_ms;
+	return s;
+}

@@ -56,6 +56,9 @@ uint64_t abx_cloud_round_trips(const struct abx_cloud *c);
 /* Per-box options as resolved from config, for abx_provision.options. */
 const struct abx_kv *abx_cloud_box_options(const struct abx_cloud *c, uint32_t *ret_n);
 
+/* A box as its provider knows it; the pointers are the box's. */
+struct abx_sandbox abx_cloud_sandbox(const struct abx_box *box);
+
 /* How to make one call. */
 struct abx_call_opts {
 	int64_t timeout_ms; /* 0 = no deadline */

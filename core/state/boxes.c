@@ -191,6 +191,18 @@ int abx_boxes_load(struct abx_db *db, const char *id, struct abx_box *ret, struc
 	return r < 0 ? r : 0;
 }
 
+int abx_boxes_reload(struct abx_db *db, struct abx_box *box, struct abx_err *err)
+{
+	struct abx_box fresh = {0};
+	int r = abx_boxes_load(db, box->id, &fresh, err);
+
+	if (r < 0)
+		return r;
+	abx_box_release(box);
+	*box = fresh;
+	return 0;
+}
+
 /* 1 when the query has a row, 0 when not. */
 static int exists(struct abx_db *db, const char *sql, const char *text, struct abx_err *err)
 {

@@ -78,6 +78,8 @@ int abx_boxes_reserve(struct abx_db *db, const struct abx_reserve *in, struct ab
 
 /* ABX_ENOBOX when there is none. */
 int abx_boxes_load(struct abx_db *db, const char *id, struct abx_box *ret, struct abx_err *err);
+/* The same for one that is at hand, which is left alone on failure. */
+int abx_boxes_reload(struct abx_db *db, struct abx_box *box, struct abx_err *err);
 /* All of a project, or of the install (project NULL), by project and index. */
 int abx_boxes_list(struct abx_db *db, const char *project, struct abx_box_list *ret,
 		   struct abx_err *err);

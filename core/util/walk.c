@@ -51,7 +51,7 @@ static int read_names(int dirfd, struct abx_strv *names)
 	if (!dir)
 		return -errno;
 	for (errno = 0; (e = readdir(dir)); errno = 0)
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+		if (!abx_fs_is_dot(e->d_name))
 			abx_strv_add(names, e->d_name);
 	saved = errno;
 	(void)closedir(dir);

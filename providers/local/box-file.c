@@ -126,7 +126,7 @@ int box_list(const struct box_req *rq)
 		struct lb_entry entry = {.name_len = (uint32_t)strlen(e->d_name)};
 		struct stat st;
 
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+		if (abx_fs_is_dot(e->d_name) ||
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		entry.size_bytes = (uint64_t)st.st_size;

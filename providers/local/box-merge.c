@@ -22,6 +22,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "abxsdk/fs.h"
 #define OPAQUE "user.overlay.opaque"
 #define BUFFER_BYTES ((size_t)256 << 10)
 #define XATTR_MAX ((size_t)64 << 10)
@@ -267,7 +268,7 @@ static void read_names(struct level *l)
 	if (!d)
 		fail("read", "a directory");
 	while ((errno = 0, e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+		if (!abx_fs_is_dot(e->d_name))
 			add_name(l, &cap, e->d_name);
 	if (errno)
 		fail("read", "a directory");

@@ -36,11 +36,6 @@ static const char *const not_copied[] = {
 	"machine-id", "agentbox", "resolv.conf", ".pwd.lock",
 };
 
-static bool is_dot(const char *name)
-{
-	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
-}
-
 static bool is_excluded(const char *name)
 {
 	for (size_t i = 0; i < sizeof(not_copied) / sizeof(not_copied[0]); i++)
@@ -127,7 +122,7 @@ static void copy_tree(int from_dir, const char *from, int to_dir, const char *to
 	while ((e = readdir(d))) {
 		const char *name = e->d_name;
 
-		if (is_dot(name) || (depth == 0 && is_excluded(name)) ||
+		if (abx_fs_is_dot(name) || (depth == 0 && is_excluded(name)) ||
 		    fstatat(dirfd(d), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		if (S_ISREG(st.st_mode) && (st.st_mode & 0004) && st.st_size <= FILE_MAX_BYTES) {
@@ -253,7 +248,7 @@ static void make_usr_local(int layer)
 		return;
 	local = openat(layer, "top/usr/local", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	while (local >= 0 && (e = readdir(d)))
-		if (!is_dot(e->d_name) &&
+		if (!abx_fs_is_dot(e->d_name) &&
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISDIR(st.st_mode) && (st.st_mode & 0005) == 0005)
 			(void)mkdirat(local, e->d_name, 0755);

@@ -88,7 +88,7 @@ static int empty_directory(const struct box_req *rq)
 	if (!d)
 		box_fail_errno(errno, "remove");
 	while (r == 0 && (e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+		if (!abx_fs_is_dot(e->d_name))
 			r = abx_fs_remove_tree(LB_FD_BOX, e->d_name);
 	if (r < 0)
 		box_fail_errno(-r, "remove");

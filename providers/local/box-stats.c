@@ -157,7 +157,7 @@ static uint64_t usage_of(int dir_fd, int depth)
 		struct stat st;
 		int inner;
 
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+		if (abx_fs_is_dot(e->d_name) ||
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
 		sum += (uint64_t)st.st_blocks * 512 /

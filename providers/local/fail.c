@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
 
 const struct abx_host *local_host;
 
@@ -74,6 +75,14 @@ int32_t local_canceled(struct abx_call *call)
 int32_t local_timed_out(struct abx_call *call)
 {
 	return local_fail(call, ABX_ETIMEDOUT, NULL, "the time for this operation is over");
+}
+
+int64_t local_wall_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 int32_t local_poll(struct abx_call *call, struct pollfd *fds, size_t n, int64_t max_ms)

@@ -23,14 +23,6 @@
 #define LIVE_WAIT_MS 5000
 #define FAILED_WAIT_MS 500
 
-static int64_t wall_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static int send_signal(int pidfd, int signo)
 {
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, signo, NULL, 0);
@@ -281,7 +273,7 @@ int32_t local_start_locked(struct abx_session *s, struct abx_call *call, const s
 {
 	struct local_start st = {
 		.flags = flags,
-		.expires_at_ms = timeout_ms > 0 ? wall_ms() + timeout_ms : 0,
+		.expires_at_ms = timeout_ms > 0 ? local_wall_ms() + timeout_ms : 0,
 	};
 	int32_t r;
 

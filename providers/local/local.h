@@ -91,6 +91,7 @@ int32_t local_fail(struct abx_call *call, int32_t code, const char *remedy, cons
 int32_t local_fail_errno(struct abx_call *call, int err, const char *fmt, ...) ABX_PRINTF(3, 4);
 int32_t local_canceled(struct abx_call *call);
 int32_t local_timed_out(struct abx_call *call);
+int64_t local_wall_ms(void); /* by the wall clock, as expiries are */
 /* poll() with the call's cancel descriptor and deadline added: ABX_OK, ABX_ECANCELED or
  * ABX_ETIMEDOUT (both failed already), or ABX_OK with nothing ready after max_ms. */
 struct pollfd;

@@ -106,14 +106,6 @@ static int set_frozen(const struct mark *m, bool on)
 	return local_cgroup_write(m->dir, "cgroup.freeze", on ? "1" : "0");
 }
 
-static int64_t wall_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 uint32_t local_box_state(const struct local_box *b, const struct local_run *run)
 {
 	uint32_t state = local_run_state(run);
@@ -126,7 +118,7 @@ uint32_t local_box_state(const struct local_box *b, const struct local_run *run)
 		return state;
 	/* The first process is ending the box; what is frozen cannot hear of it, and what version
 	 * 1 has frozen cannot even be killed. */
-	if (run->expires_at_ms && wall_ms() >= run->expires_at_ms) {
+	if (run->expires_at_ms && local_wall_ms() >= run->expires_at_ms) {
 		local_pause_release(b);
 		return ABX_STATE_STOPPING;
 	}

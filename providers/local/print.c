@@ -49,11 +49,6 @@ static struct local_print print_add(struct local_print *sum, struct local_print 
 	return e;
 }
 
-static bool is_dot(const char *name)
-{
-	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
-}
-
 static void add_tree(struct local_print *sum, struct local_print seed, int at, const char *name,
 		     int depth)
 {
@@ -68,8 +63,9 @@ static void add_tree(struct local_print *sum, struct local_print seed, int at, c
 
 		/* A link cannot be changed, only replaced, which its directory's time tells: no
 		 * look at each, and they are most of /etc. */
-		if (is_dot(e->d_name) || (e->d_type != DT_LNK && fstatat(dirfd(d), e->d_name, &st,
-									 AT_SYMLINK_NOFOLLOW) < 0))
+		if (abx_fs_is_dot(e->d_name) ||
+		    (e->d_type != DT_LNK &&
+		     fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0))
 			continue;
 		own = print_add(sum, seed, e->d_name, &st);
 		if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX)

@@ -27,6 +27,11 @@ DIR *abx_fs_opendir(int dirfd, const char *path)
 	return d;
 }
 
+bool abx_fs_is_dot(const char *name)
+{
+	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
+}
+
 int abx_fs_read(int dirfd, const char *path, struct abx_buf *b)
 {
 	abx_autoclose int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -299,7 +304,7 @@ static int rm_drain(struct rm_level *top, int root_dirfd, const char *root_name)
 			r = -errno;
 		else if (!e)
 			r = rm_pop(&top, root_dirfd, root_name);
-		else if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+		else if (!abx_fs_is_dot(e->d_name))
 			r = rm_entry(&top, dirfd(top->dir), e->d_name);
 	}
 	while (top)

@@ -44,5 +44,7 @@ int abx_fs_open_dir(int dirfd, const char *path);
 /* The same for readdir(), at its beginning whatever others have read; no link at the end of
  * `path`.  NULL and errno; closedir() it. */
 DIR *abx_fs_opendir(int dirfd, const char *path);
+/* "." or "..", which every directory lists. */
+bool abx_fs_is_dot(const char *name);
 
 #endif
