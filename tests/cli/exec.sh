@@ -74,12 +74,12 @@ some_in_box()
 code 124 'a timeout' ab exec one --timeout 1s -- sh -c 'setsid sleep 9876 & sleep 9876'
 wait_for 5 none_in_box && pass 'it ends the whole tree' || fail 'it ends the whole tree'
 for sig in INT TERM HUP KILL; do
-	"$BUILD/tests/wrapper" agentbox exec one -- sh -c \
+	# A shell starts background jobs with SIGINT ignored, nohup(1) all with SIGHUP.
+	"$BUILD/tests/contract/agentbox-contract-tool" sigdfl \
+		"$BUILD/tests/wrapper" agentbox exec one -- sh -c \
 		'setsid sleep 9876 & sleep 9876; true' </dev/null >/dev/null 2>&1 &
 	pid=$!
 	wait_for 10 some_in_box || fail "$sig: the command runs"
-	# A shell starts background jobs with SIGINT ignored, which is then kept.
-	[ "$sig" = INT ] && sig=TERM
 	kill -"$sig" "$pid"
 	wait "$pid" 2>/dev/null
 	wait_for 5 none_in_box && pass "client ended by $sig: the tree goes too" ||
