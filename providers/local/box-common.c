@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -29,43 +28,6 @@ void box_harden(void)
 	if (syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
 		for (int fd = LB_FD_REQUEST; fd <= LB_FD_LAST; fd++)
 			(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
-static int copy_of_self(void)
-{
-	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	int to = memfd_create("agentbox-init", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	ssize_t n = 1;
-
-	if (from < 0 || to < 0)
-		return -1;
-	while (n > 0)
-		n = sendfile(to, from, NULL, 1 << 20);
-	(void)close(from);
-	if (n < 0 ||
-	    fcntl(to, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		return -1;
-	return to;
-}
-
-void box_seal_program(char **argv)
-{
-	char *env[] = {NULL};
-	struct lb_req h;
-	struct stat st;
-	int fd;
-
-	if (pread(LB_FD_REQUEST, &h, sizeof(h), 0) != (ssize_t)sizeof(h) || h.op != LB_OP_START ||
-	    h.map != LB_MAP_SINGLE || stat("/proc/self/exe", &st) < 0 || st.st_uid != geteuid() ||
-	    st.st_nlink == 0)
-		return;
-	fd = copy_of_self();
-	if (fd >= 0) {
-		for (int i = LB_FD_REQUEST; i <= LB_FD_LAST; i++)
-			(void)fcntl(i, F_SETFD, 0);
-		(void)syscall(SYS_execveat, fd, "", argv, env, AT_EMPTY_PATH);
-	}
-	box_fail_errno(errno, "helper program: seal a copy of it");
 }
 
 void box_send(const struct lb_msg *m)

@@ -3,7 +3,12 @@
 #include "providers/local/box.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,7 +48,7 @@ static _Noreturn void shut_down(const sigset_t *set)
 	_exit(0);
 }
 
-void box_init_loop(int64_t expires_at_ms)
+static _Noreturn void serve(int64_t expires_at_ms)
 {
 	sigset_t set;
 
@@ -71,4 +76,64 @@ void box_init_loop(int64_t expires_at_ms)
 			shut_down(&set);
 		reap();
 	}
+}
+
+void box_init(const struct box_req *rq)
+{
+	if (getpid() != 1)
+		box_fail(ABX_EPROTO, NULL, "helper: not for use by hand");
+	box_keep_lock(LB_FD_LIVE);
+	(void)prctl(PR_SET_NAME, LB_READY_NAME, 0, 0, 0);
+	box_send_kind(LB_MSG_READY, 0);
+	if (rq->h.flags & LB_F_PROBE)
+		_exit(0);
+	(void)close(LB_FD_STATUS);
+	(void)close(LB_FD_LIFELINE);
+	serve(rq->h.expires_at_ms);
+}
+
+/* One that box root may read: by a file that it may not, the kernel would judge the memory of
+ * the process as the user's, whom box root is not. */
+static int readable_program(int fd)
+{
+	int copy;
+	ssize_t n = 1;
+
+	if (syscall(SYS_faccessat2, fd, "", R_OK | X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0)
+		return fd;
+	copy = memfd_create(LB_READY_NAME, MFD_CLOEXEC);
+	while (copy >= 0 && n > 0)
+		n = sendfile(copy, fd, NULL, 1 << 20);
+	if (copy < 0 || n < 0)
+		box_fail_errno(errno, "helper program: copy it");
+	return copy;
+}
+
+void box_init_anew(const struct box_req *rq, int program_fd)
+{
+	static char name[] = "agentbox";
+	char *argv[] = {name, NULL}, *env[] = {NULL};
+	/* User, path and name, each of them empty. */
+	static const char strings[3];
+	struct lb_req h = {.magic = LB_MAGIC,
+			   .op = LB_OP_INIT,
+			   .flags = rq->h.flags,
+			   .map = rq->h.map,
+			   .strings_len = sizeof(strings),
+			   .expires_at_ms = rq->h.expires_at_ms};
+	int request = memfd_create("agentbox-request", MFD_CLOEXEC);
+
+	/* Out of the way of the descriptors that have a meaning. */
+	program_fd = fcntl(readable_program(program_fd), F_DUPFD_CLOEXEC, LB_FD_LAST + 1);
+	if (request < 0 || program_fd < 0)
+		box_fail_errno(errno, "helper: request");
+	box_write_all(request, &h, sizeof(h));
+	box_write_all(request, strings, sizeof(strings));
+	/* All other descriptors end here. */
+	if ((request != LB_FD_REQUEST && dup2(request, LB_FD_REQUEST) < 0) ||
+	    fcntl(LB_FD_REQUEST, F_SETFD, 0) < 0 || fcntl(LB_FD_STATUS, F_SETFD, 0) < 0 ||
+	    fcntl(LB_FD_LIVE, F_SETFD, 0) < 0)
+		box_fail_errno(errno, "helper: request");
+	(void)syscall(SYS_execveat, program_fd, "", argv, env, AT_EMPTY_PATH);
+	box_fail_errno(errno, "helper program: run it anew");
 }

@@ -20,12 +20,13 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	box_harden();
-	box_seal_program(argv);
 	hide_path(argv[0]);
 	box_req_load(&rq);
 	switch (rq.h.op) {
 	case LB_OP_START:
 		box_start(&rq);
+	case LB_OP_INIT:
+		box_init(&rq);
 	case LB_OP_REMOVE:
 		box_remove(&rq);
 	case LB_OP_BOOTSTRAP:

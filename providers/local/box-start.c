@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "abxsdk/fs.h"
@@ -21,6 +20,10 @@ static void await_go(void)
 
 static _Noreturn void first_process(const struct box_req *rq)
 {
+	int program_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	if (program_fd < 0)
+		box_fail_errno(errno, "helper program");
 	(void)setsid();
 	if (rq->h.map != LB_MAP_DIRECT)
 		box_binds_open();
@@ -31,20 +34,13 @@ static _Noreturn void first_process(const struct box_req *rq)
 	/* A box may not live before it is on record: a client that was killed before that
 	 * has closed the lifeline, and all that was mounted goes with this process. */
 	await_go();
-	box_keep_lock(LB_FD_LIVE);
 	box_filter_calls();
 	box_drop_capabilities(!(rq->h.flags & LB_F_IMAGE));
-	/* An ordinary user's client can join only a dumpable process.  Nothing is in this
-	 * one that box root does not know; host root needs no such favour. */
+	/* An ordinary user is privileged over the box's user namespace only.  To join the box, and
+	 * while its root may not look into this process, the memory has to be of that one. */
 	if (rq->h.map != LB_MAP_DIRECT)
-		(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	(void)prctl(PR_SET_NAME, LB_READY_NAME, 0, 0, 0);
-	box_send_kind(LB_MSG_READY, 0);
-	if (rq->h.flags & LB_F_PROBE)
-		_exit(0);
-	(void)close(LB_FD_STATUS);
-	(void)close(LB_FD_LIFELINE);
-	box_init_loop(rq->h.expires_at_ms);
+		box_init_anew(rq, program_fd);
+	box_init(rq);
 }
 
 void box_start(const struct box_req *rq)

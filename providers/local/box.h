@@ -27,8 +27,6 @@ struct box_req {
 
 /* box-common.c */
 void box_harden(void); /* first call of main() */
-/* Where box root is the owner of this program, run on from a copy that nobody can write. */
-void box_seal_program(char **argv);
 void box_req_load(struct box_req *ret);
 void box_send(const struct lb_msg *m);
 void box_send_kind(enum lb_kind kind, int64_t value);
@@ -163,8 +161,10 @@ char *box_make_group(const char *host);
 char *box_make_shadow(const char *passwd);
 void box_image_user(bool single_id); /* after pivot_root: the box user in an image's own files */
 
-/* box-init.c */
-_Noreturn void box_init_loop(int64_t expires_at_ms);
+/* box-init.c: the first process of a box, once everything is in place. */
+_Noreturn void box_init(const struct box_req *rq);
+/* The same, by this program anew, so that its memory belongs to the box's user namespace. */
+_Noreturn void box_init_anew(const struct box_req *rq, int program_fd);
 
 /* box-exec.c, box-file.c */
 _Noreturn void box_exec(const struct box_req *rq);

@@ -46,6 +46,7 @@ enum lb_op {
 	LB_OP_USAGE,	 /* how much a directory takes on disk, whose files belong to box ids */
 	LB_OP_SEAL,	 /* the writable layer of a stopped box becomes a shared one */
 	LB_OP_MERGE,	 /* argv: layers, the topmost first, become one more, `path` */
+	LB_OP_INIT,	 /* what a start makes of its first process */
 };
 
 /* How ids of the box become ids of this machine. */

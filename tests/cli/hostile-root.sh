@@ -113,6 +113,17 @@ elif ! setpriv --reuid "$user" --regid "$user" --clear-groups test -x "$BUILD/te
 	skip 'ordinary users' -- 'they cannot reach the build tree'
 else
 	probe by_user_with_ids 'user with ids'
+	# Programs that are the user's alone, and that the box's root may not even read.
+	mkdir "$T/libexec"
+	cp "$BUILD"/providers/local/agentbox-local-* "$T/libexec"
+	chmod 700 "$T"/libexec/*
+	chown -R "$user" "$T/libexec"
+	AGENTBOX_LIBEXEC_PATH=$T/libexec
+	export AGENTBOX_LIBEXEC_PATH
+	ok 'private programs: a box' make_box by_user_with_ids one
+	ok 'private programs: a command' by_user_with_ids exec one -- true
+	ok 'private programs: it goes' by_user_with_ids destroy one -y
+	unset AGENTBOX_LIBEXEC_PATH
 	probe by_user_without_ids 'user without ids'
 fi
 done_testing

@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -281,6 +282,53 @@ static void processes(pid_t host_pid)
 		(void)closedir(proc);
 }
 
+static char state_of_first(void)
+{
+	char b[512] = "";
+	int fd = open("/proc/1/stat", O_RDONLY);
+	const char *p;
+
+	if (fd < 0 || read(fd, b, sizeof(b) - 1) <= 0)
+		return 0;
+	(void)close(fd);
+	p = strrchr(b, ')');
+	return p && p[1] ? p[2] : 0;
+}
+
+/* The one that ends the box at its expiry: it cannot be looked into, stopped or killed. */
+static void first_process(void)
+{
+	static const char *const files[] = {"mem",   "maps",	"environ",   "auxv",	"syscall",
+					    "stack", "pagemap", "map_files", "fdinfo/0"};
+	static const char *const links[] = {"exe", "root", "cwd", "fd/0", "fd/1", "ns/user"};
+	char path[64], b[512];
+	struct iovec here = {b, sizeof(b)}, there = {(void *)0x400000, 16};
+
+	attempt("PTRACE_SEIZE of the first process", ptrace(PTRACE_SEIZE, 1, NULL, NULL));
+	attempt("PTRACE_ATTACH to it", ptrace(PTRACE_ATTACH, 1, NULL, NULL));
+	attempt_errno("process_vm_readv", process_vm_readv(1, &here, 1, &there, 1, 0), EPERM);
+	attempt_errno("process_vm_writev", process_vm_writev(1, &here, 1, &there, 1, 0), EPERM);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		int fd;
+
+		(void)snprintf(path, sizeof(path), "/proc/1/%s", files[i]);
+		fd = open(path, O_RDONLY);
+		/* Some are checked when they are read. */
+		attempt(path, fd < 0 ? -1 : read(fd, b, sizeof(b)));
+	}
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+		(void)snprintf(path, sizeof(path), "/proc/1/%s", links[i]);
+		attempt(path, readlink(path, b, sizeof(b)));
+		attempt(path, open(path, O_PATH));
+	}
+	attempt("another name for it", open("/proc/1/comm", O_WRONLY) < 0
+					       ? -1
+					       : write(open("/proc/1/comm", O_WRONLY), "x", 1));
+	(void)kill(1, SIGSTOP);
+	(void)kill(1, SIGKILL);
+	attempt("stop it", strchr("Tt", state_of_first()) ? 0 : -1);
+}
+
 /* The old way out of a chroot ends at the box's own root. */
 static void leave_by_chroot(void)
 {
@@ -305,6 +353,7 @@ int main(int argc, char **argv)
 	sockets_and_terminals();
 	kernel_files();
 	processes(argc > 1 ? (pid_t)strtol(argv[1], NULL, 10) : 0);
+	first_process();
 	for (int i = 2; i < argc; i++)
 		attempt(argv[i], open(argv[i], O_RDONLY));
 	leave_by_chroot();
