@@ -68,6 +68,9 @@ struct abx_call_opts {
 	 * NULL. */
 	const char *attempt;
 	bool plain_exec; /* the provider's own exec is enough: its exit code is all that counts */
+	/* agentbox-ctl came with the project, as this file of the box: to be put in its place
+	 * before the command (exec-ctl.h); may be NULL. */
+	const char *ctl_came_as;
 	const int *abort_fd; /* readable: this one call is given up; may be NULL */
 };
 
@@ -202,7 +205,8 @@ int abx_cloud_upload(struct abx_cloud *c, const struct abx_call_opts *o,
 int abx_cloud_download(struct abx_cloud *c, const struct abx_call_opts *o,
 		       const struct abx_sandbox *s, const struct abx_transfer *req,
 		       struct abx_err *err);
-/* Without the operation: `tar` in the box, over exec. */
+/* Without the operation: `tar` in the box, over exec; where the provider's own exec does not
+ * carry a stream as it is, the archive is uploaded and unpacked. */
 int abx_cloud_put_tar(struct abx_cloud *c, const struct abx_call_opts *o,
 		      const struct abx_sandbox *s, const struct abx_transfer *req,
 		      struct abx_err *err);

@@ -12,9 +12,7 @@
 #ifndef ABX_LIBEXECDIR
 #define ABX_LIBEXECDIR "/usr/libexec/agentbox"
 #endif
-#define DIR_IN_BOX "/usr/local/lib/agentbox"
 #define FORGET_MS 10000
-#define DIR_IN_HOME "/.agentbox/lib"
 
 #if defined(__x86_64__)
 #define ARCH "x86-64"
@@ -60,8 +58,16 @@ int abx_ctl_place_init(struct abx_cloud *c, const struct abx_sandbox *s, struct 
 		return abx_err_remedy(err, "reinstall agentbox, or set AGENTBOX_CTL");
 	}
 	(void)snprintf(ret->name, sizeof(ret->name), "agentbox-ctl-%s", sum.text);
-	(void)snprintf(ret->path, sizeof(ret->path), "%s/%s", DIR_IN_BOX, ret->name);
+	(void)snprintf(ret->path, sizeof(ret->path), "%s/%s", ABX_CTL_DIR, ret->name);
 	return 0;
+}
+
+bool abx_ctl_travels(struct abx_cloud *c, const struct abx_sandbox *s, struct abx_ctl_place *ret)
+{
+	const struct abx_exec script = {ABX_INIT(struct abx_exec), .stdin_fd = -1};
+
+	/* What is in the way of that is said when it is needed. */
+	return abx_exec_needs_ctl(c, &script) && abx_ctl_place_init(c, s, ret, NULL) == 0;
 }
 
 struct words {
@@ -165,8 +171,8 @@ int abx_ctl_install(struct abx_cloud *c, const struct abx_call_opts *o, const st
 			r = home_of(c, o, s, user, &w, &why);
 			if (r < 0)
 				break;
-			(void)snprintf(place->path, sizeof(place->path), "%s" DIR_IN_HOME "/%s",
-				       w.text, place->name);
+			(void)snprintf(place->path, sizeof(place->path),
+				       "%s" ABX_CTL_HOME_DIR "/%s", w.text, place->name);
 		}
 		r = put(c, o, s, place, in_home ? user : "root", &why);
 		if (is_final(r)) {

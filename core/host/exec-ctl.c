@@ -122,18 +122,38 @@ static int32_t on_output(void *io, int32_t stream, const void *data, size_t len)
 
 /* One try. */
 
-static void make_argv(struct abx_ctl_run *x, const struct abx_ctl_place *place, const char *ret[10])
+#define FIND                                                   \
+	"for d in " ABX_CTL_DIR " ~" ABX_CTL_HOME_DIR "; do\n" \
+	"	[ -x \"$d/$0\" ] && exec \"$d/$0\" \"$@\"\n"         \
+	"done\n"                                               \
+	"exit 127\n"
+
+/* $0 its name, $1... its arguments */
+static const char find_script[] = FIND;
+
+/* The same, behind $1: the file that came with the project.  It leaves the project in any
+ * case, and is in its place as a whole or not at all. */
+static const char settle_script[] =
+	"f=$1; shift\n"
+	"put() {\n"
+	"	$1 mkdir -p \"$2\" && $1 cp \"$f\" \"$2/.$0.$$\" &&\n"
+	"	$1 chmod 755 \"$2/.$0.$$\" && $1 mv -f \"$2/.$0.$$\" \"$2/$0\"\n"
+	"}\n"
+	"s=; [ \"$(id -u)\" = 0 ] || s='sudo -n'\n"
+	"{ put \"$s\" " ABX_CTL_DIR " || put '' ~" ABX_CTL_HOME_DIR "; } >/dev/null 2>&1\n"
+	"rm -f \"$f\"\n" FIND;
+
+static void make_argv(struct abx_ctl_run *x, const struct abx_ctl_place *place, const char *ret[12])
 {
+	const char *came = x->o->ctl_came_as;
 	size_t n = 0;
 
-	if (*place->path) {
-		ret[n++] = place->path;
-	} else {
-		ret[n++] = "/bin/sh";
-		ret[n++] = "-c";
-		ret[n++] = "exec ~/.agentbox/lib/\"$0\" \"$@\"";
-		ret[n++] = place->name;
-	}
+	ret[n++] = "/bin/sh";
+	ret[n++] = "-c";
+	ret[n++] = came ? settle_script : find_script;
+	ret[n++] = place->name;
+	if (came)
+		ret[n++] = came;
 	ret[n++] = "exec";
 	if (x->in.text)
 		ret[n++] = "--text";
@@ -146,7 +166,7 @@ static void make_argv(struct abx_ctl_run *x, const struct abx_ctl_place *place, 
 
 static int attempt(struct abx_ctl_run *x, const struct abx_ctl_place *place, struct abx_err *err)
 {
-	const char *argv[10];
+	const char *argv[12];
 	struct abx_call_opts plain = *x->o;
 	struct abx_exec req = {ABX_INIT(struct abx_exec)};
 	struct abx_exit ignored = {ABX_INIT(struct abx_exit)};
@@ -224,9 +244,6 @@ static int run(struct abx_ctl_run *x, struct abx_exit *ret, struct abx_err *err)
 
 	if (r < 0)
 		return r;
-	/* Where it was not what was looked for, the user's home is the other place. */
-	if (x->c->ctl_in_home)
-		place.path[0] = '\0';
 	for (int installs = 0;; installs++) {
 		r = attempt(x, &place, &why);
 		if (!may_be_missing(x, r) || installs == MAX_INSTALLS)
@@ -234,7 +251,6 @@ static int run(struct abx_ctl_run *x, struct abx_exit *ret, struct abx_err *err)
 		r = abx_ctl_install(x->c, x->o, x->s, x->req->user, &place, &why);
 		if (r < 0)
 			break;
-		x->c->ctl_in_home = strstr(place.path, "/.agentbox/") != NULL;
 	}
 	if (!(x->said & ABX_CTL_HELLO) && x->spool)
 		abx_ctl_forget(x->c, x->o, x->s, x->base);

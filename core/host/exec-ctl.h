@@ -10,11 +10,13 @@
  *	no ABX_CAP_EXEC_STDIN              input as uploaded files; needs a provider that takes
  *	                                   operations in parallel
  *
- * agentbox-ctl gets into a box when it is first needed, not before: it is run, and when nothing
- * of ours answers it is uploaded, its checksum compared, and run again.  It lies at
- * /usr/local/lib/agentbox/agentbox-ctl-SUM, owned by root, so that the box user cannot change
- * it without being root; where the provider may not write there, at
- * ~/.agentbox/lib/agentbox-ctl-SUM of the user who runs the command.
+ * agentbox-ctl travels with the project: it is a file of the seed stream, and the first command
+ * behind that puts it in its place.  A box that was made otherwise gets it when it is first
+ * needed: it is run, and when nothing of ours answers it is uploaded, its checksum compared, and
+ * run again.  It lies at /usr/local/lib/agentbox/agentbox-ctl-SUM, owned by root, so that the
+ * box user cannot change it without being root; where that may not be written, at
+ * ~/.agentbox/lib/agentbox-ctl-SUM of the user who runs the command.  Both are looked at in the
+ * same call.
  */
 #ifndef ABX_EXEC_CTL_H
 #define ABX_EXEC_CTL_H
@@ -31,15 +33,22 @@ int abx_exec_ctl(struct abx_cloud *c, const struct abx_call_opts *o, const struc
 #define ABX_CTL_PATH_MAX 512
 struct abx_ctl_place {
 	char name[64];		     /* agentbox-ctl-SUM */
-	char path[ABX_CTL_PATH_MAX]; /* "" = not known: it is looked for in the user's home */
+	char path[ABX_CTL_PATH_MAX]; /* where it was put last */
 	char file[ABX_CTL_PATH_MAX]; /* on this machine */
 };
-/* The first place to look at. */
+/* The directories that it may be in, as a shell reads them, the first one first. */
+#define ABX_CTL_DIR "/usr/local/lib/agentbox"
+#define ABX_CTL_HOME_DIR "/.agentbox/lib" /* below the user's home */
+
 int abx_ctl_place_init(struct abx_cloud *c, const struct abx_sandbox *s, struct abx_ctl_place *ret,
 		       struct abx_err *err);
 /* Put it there; `place` is where it is afterwards. */
 int abx_ctl_install(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
 		    const char *user, struct abx_ctl_place *place, struct abx_err *err);
+/* Is it to travel with the project, for the commands that follow would need it?  Whoever puts
+ * ret->file into a stream names the file in the box to the next command
+ * (abx_call_opts.ctl_came_as). */
+bool abx_ctl_travels(struct abx_cloud *c, const struct abx_sandbox *s, struct abx_ctl_place *ret);
 /* A request that nobody took must not lie around. */
 void abx_ctl_forget(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
 		    const char *base);

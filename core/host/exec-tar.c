@@ -6,14 +6,17 @@
 
 #include "abxsdk/buf.h"
 #include "abxsdk/fs.h"
+#include "core/host/exec-ctl.h"
 #include "core/host/run.h"
 #include "core/host/text.h"
 #include "core/util/mem.h"
+#include "core/util/rand.h"
 
 #define MAX_COMPLAINT_BYTES 4096
+#define FORGET_MS 10000
 
 struct tar_io {
-	int out_fd; /* -1: stdout is of no interest */
+	int out_fd; /* -1: what comes on stdout is a complaint like any */
 	int write_error;
 	char complaint[MAX_COMPLAINT_BYTES];
 	size_t complaint_len;
@@ -23,9 +26,8 @@ static int32_t on_output(void *io, int32_t stream, const void *data, size_t len)
 {
 	struct tar_io *t = io;
 
-	if (stream == ABX_STREAM_STDOUT) {
-		if (t->out_fd >= 0)
-			t->write_error = abx_fs_write_all(t->out_fd, data, len);
+	if (stream == ABX_STREAM_STDOUT && t->out_fd >= 0) {
+		t->write_error = abx_fs_write_all(t->out_fd, data, len);
 		return t->write_error ? ABX_EIO : ABX_OK;
 	}
 	if (len > sizeof(t->complaint) - t->complaint_len)
@@ -35,25 +37,33 @@ static int32_t on_output(void *io, int32_t stream, const void *data, size_t len)
 	return ABX_OK;
 }
 
+struct job {
+	struct abx_cloud *c;
+	const struct abx_call_opts *o;
+	const struct abx_sandbox *s;
+	const char *op, *cwd, *user;
+	int stdin_fd, out_fd;
+};
+
 /* The exit code, or a negative one. */
-static int run(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
-	       const char *const *argv, const char *user, int stdin_fd, struct tar_io *io,
-	       struct abx_err *err)
+static int run(const struct job *j, const char *const *argv, struct tar_io *io, struct abx_err *err)
 {
 	const struct abx_exec req = {
 		ABX_INIT(struct abx_exec),
 		.flags = ABX_EXEC_OFFLINE,
 		.argv = argv,
-		.cwd = "/",
-		.user = user,
-		.stdin_fd = stdin_fd,
+		.cwd = j->cwd,
+		.user = j->user,
+		.stdin_fd = j->stdin_fd,
 		.control_fd = -1,
 		.io = io,
 		.output = on_output,
 	};
 	struct abx_exit e;
-	int r = abx_cloud_exec(c, o, s, &req, &e, err);
+	int r;
 
+	io->out_fd = j->out_fd;
+	r = abx_cloud_exec(j->c, j->o, j->s, &req, &e, err);
 	if (io->write_error)
 		return abx_err_errno(err, io->write_error, "write what %s sends", argv[0]);
 	if (r < 0)
@@ -61,38 +71,105 @@ static int run(struct abx_cloud *c, const struct abx_call_opts *o, const struct 
 	return e.signo || (e.flags & ABX_EXIT_LOST) ? 128 + e.signo : e.code;
 }
 
-static int run_or_fail(struct abx_cloud *c, const struct abx_call_opts *o, const char *op,
-		       const struct abx_sandbox *s, const char *const *argv, const char *user,
-		       int stdin_fd, int out_fd, struct abx_err *err)
+static int run_or_fail(const struct job *j, const char *const *argv, struct abx_err *err)
 {
-	struct tar_io io = {.out_fd = out_fd};
+	struct tar_io io = {0};
 	char text[512];
-	int r = run(c, o, s, argv, user, stdin_fd, &io, err);
+	int r = run(j, argv, &io, err);
 
 	if (r <= 0)
 		return r;
 	abx_text_line(io.complaint, io.complaint_len, text, sizeof(text));
 	if (r == 127)
-		return abx_run_fail(c, op, ABX_ENOTSUP, err, "there is no %s in the box", argv[0]);
-	return abx_run_fail(c, op, ABX_EIO, err, "%s in the box ended with %d: %s", argv[0], r,
-			    *text ? text : "no message");
+		return abx_run_fail(j->c, j->op, ABX_ENOTSUP, err, "there is no %s in the box",
+				    argv[0]);
+	return abx_run_fail(j->c, j->op, ABX_EIO, err, "%s in the box ended with %d: %s", argv[0],
+			    r, *text ? text : "no message");
+}
+
+/* -o: files become the user's who unpacks, which is what the caller asked for. */
+static const char *owner_flag(const struct abx_transfer *req)
+{
+	return req->flags & ABX_XFER_NO_OWNER ? "-p" : "-o";
+}
+
+/* The archive is out of sight before anything of it is there. */
+static const char unpack_script[] = "exec <\"$1\" && rm -f \"$1\" && exec tar -x -p \"$2\" -f -\n";
+
+/* Nobody misses it when that fails: the directory is about to be removed, or to be tried again. */
+static void forget(const struct job *j, const char *name)
+{
+	const struct abx_call_opts last = {.timeout_ms = FORGET_MS,
+					   .cleanup = true,
+					   .plain_exec = true,
+					   .box_id = j->o->box_id};
+	const char *const argv[] = {"rm", "-f", name, NULL};
+	struct tar_io nothing = {0};
+	struct job rm = *j;
+
+	rm.o = &last;
+	(void)run(&rm, argv, &nothing, NULL);
+}
+
+static int upload_and_unpack(const struct job *tar, const struct abx_transfer *req,
+			     struct abx_err *err)
+{
+	struct abx_transfer t = {ABX_INIT(struct abx_transfer)};
+	struct abx_call_opts plain = *tar->o;
+	struct job unpack = *tar;
+	char name[64] = "./.agentbox-tar-";
+	const char *const argv[] = {"/bin/sh",	     "-c", unpack_script, "tar", name,
+				    owner_flag(req), NULL};
+	abx_autofree char *path = NULL;
+	int r;
+
+	abx_rand_hex(name + strlen(name), 32);
+	path = abx_xasprintf("%s/%s", req->path, name + 2);
+	t.flags = req->flags & ABX_XFER_CREATE_PARENTS;
+	t.fd = req->fd;
+	t.mode = 0600;
+	t.size_bytes = -1;
+	t.path = path;
+	t.owner = req->owner;
+	unpack.stdin_fd = -1;
+	unpack.cwd = req->path;
+	plain.plain_exec = true;
+	unpack.o = &plain;
+	r = abx_cloud_upload(tar->c, tar->o, tar->s, &t, err);
+	if (r == 0)
+		return run_or_fail(&unpack, argv, err);
+	if (r != ABX_ENOTFOUND && r != ABX_ESTATE)
+		forget(&unpack, name);
+	return r;
 }
 
 int abx_exec_put_tar(struct abx_cloud *c, const struct abx_call_opts *o,
 		     const struct abx_sandbox *s, const struct abx_transfer *req,
 		     struct abx_err *err)
 {
-	/* -o: files become the user's who unpacks, which is what the caller asked for. */
-	const char *owner = req->flags & ABX_XFER_NO_OWNER ? "-p" : "-o";
 	const char *const mkdir_argv[] = {"mkdir", "-p", "--", req->path, NULL};
-	const char *const tar_argv[] = {"tar", "-x", "-p", owner, "-C", req->path, "-f", "-", NULL};
+	const char *const tar_argv[] = {"tar", "-x", "-p", owner_flag(req), "-C", req->path,
+					"-f",  "-",  NULL};
+	static const struct abx_call_opts none = {0};
+	const struct abx_exec with_input = {ABX_INIT(struct abx_exec), .stdin_fd = req->fd};
+	struct job tar = {.c = c,
+			  .o = o ? o : &none,
+			  .s = s,
+			  .op = "put_tar",
+			  .cwd = "/",
+			  .user = req->owner,
+			  .stdin_fd = req->fd,
+			  .out_fd = -1};
+	struct job mkdir = tar;
 	int r = 0;
 
+	/* Its bytes would go through agentbox-ctl, which perhaps is among them. */
+	if (abx_exec_needs_ctl(c, &with_input))
+		return upload_and_unpack(&tar, req, err);
+	mkdir.stdin_fd = -1;
 	if (req->flags & ABX_XFER_CREATE_PARENTS)
-		r = run_or_fail(c, o, "put_tar", s, mkdir_argv, req->owner, -1, -1, err);
-	if (r == 0)
-		r = run_or_fail(c, o, "put_tar", s, tar_argv, req->owner, req->fd, -1, err);
-	return r;
+		r = run_or_fail(&mkdir, mkdir_argv, err);
+	return r < 0 ? r : run_or_fail(&tar, tar_argv, err);
 }
 
 /* `path` split into the directory to start from and the member to send. */
@@ -117,22 +194,26 @@ int abx_exec_get_tar(struct abx_cloud *c, const struct abx_call_opts *o,
 		     struct abx_err *err)
 {
 	const char *const test_argv[] = {"test", "-d", req->path, NULL};
-	struct tar_io nothing = {.out_fd = -1};
+	struct job tar = {.c = c, .o = o, .s = s, .op = "get_tar", .cwd = "/", .stdin_fd = -1};
+	struct job test = tar;
+	struct tar_io nothing = {0};
 	abx_autofree char *dir = NULL, *base = NULL;
 	int r;
 
-	r = run(c, o, s, test_argv, NULL, -1, &nothing, err);
+	tar.out_fd = req->fd;
+	test.out_fd = -1;
+	r = run(&test, test_argv, &nothing, err);
 	if (r < 0)
 		return r;
 	if (r == 0) {
 		const char *const argv[] = {"tar", "-c", "-C", req->path, "-f", "-", ".", NULL};
 
-		return run_or_fail(c, o, "get_tar", s, argv, NULL, -1, req->fd, err);
+		return run_or_fail(&tar, argv, err);
 	}
 	split_path(req->path, &dir, &base);
 	{
 		const char *const argv[] = {"tar", "-c", "-C", dir, "-f", "-", base, NULL};
 
-		return run_or_fail(c, o, "get_tar", s, argv, NULL, -1, req->fd, err);
+		return run_or_fail(&tar, argv, err);
 	}
 }

@@ -31,7 +31,6 @@ struct abx_cloud {
 	struct abx_gate gate; /* for ABX_THREADS_SESSION */
 	atomic_bool lost;     /* the provider did not come back from an operation */
 	atomic_ullong round_trips;
-	atomic_bool ctl_in_home; /* where agentbox-ctl was found last (exec-ctl.h) */
 	struct abx_cloud *next_lost;
 };
 

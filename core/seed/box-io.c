@@ -42,7 +42,8 @@ static int cloud_exec(void *ctx, const struct abx_exec *req, struct abx_exit *re
 
 struct abx_box_io abx_box_io_of_cloud(struct abx_box_of_cloud *box)
 {
-	const struct abx_box_io io = {box, cloud_put_stream, cloud_exec};
+	const struct abx_box_io io = {
+		.ctx = box, .put_stream = cloud_put_stream, .exec = cloud_exec};
 
 	return io;
 }

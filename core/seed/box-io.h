@@ -17,6 +17,9 @@ struct abx_box_io {
 			  struct abx_err *err);
 	int (*exec)(void *ctx, const struct abx_exec *req, struct abx_exit *ret,
 		    struct abx_err *err);
+	/* A program that the box needs for the next command, and its name in the stream; NULL:
+	 * none. */
+	const char *program, *program_name;
 };
 
 /* The ctx of a cloud's box; lives as long as the abx_box_io. */

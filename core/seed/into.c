@@ -5,16 +5,20 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "core/host/exec-ctl.h"
 #include "core/seed/seed-script.h"
 #include "core/seed/seed-state.h"
 #include "core/seed/stream.h"
+#include "core/util/rand.h"
 
 #define PIPE_BYTES (1 << 20)
 #define OUTPUT_MAX 4096
+#define PROGRAM_NAME ".agentbox-ctl-"
 
 struct sender {
 	struct abx_seed *seed;
 	const struct abx_seed_target *target;
+	const struct abx_box_io *io;
 	struct abx_manifest sent;
 };
 
@@ -24,6 +28,8 @@ static int produce(void *ctx, int fd, int stop_fd, struct abx_err *err)
 	const struct abx_seed_stream how = {.fd = fd,
 					    .stop_fd = stop_fd,
 					    .branch = s->target->branch,
+					    .program = s->io->program,
+					    .program_name = s->io->program_name,
 					    .progress = s->target->progress,
 					    .progress_ctx = s->target->progress_ctx};
 
@@ -120,7 +126,7 @@ int abx_seed_into_io(struct abx_seed *seed, const struct abx_box_io *io,
 		     struct abx_err *err)
 {
 	struct abx_err local = ABX_ERR_INIT;
-	struct sender s = {.seed = seed, .target = target};
+	struct sender s = {.seed = seed, .target = target, .io = io};
 	char *tree = NULL;
 	int r;
 
@@ -145,9 +151,20 @@ int abx_seed_into(struct abx_seed *seed, struct abx_cloud *cloud, const struct a
 		  const struct abx_sandbox *sandbox, const struct abx_seed_target *target,
 		  struct abx_seed_result *ret, struct abx_err *err)
 {
-	struct abx_box_of_cloud box = {cloud, o, sandbox};
-	const struct abx_box_io io = abx_box_io_of_cloud(&box);
+	struct abx_call_opts opts = *o;
+	struct abx_box_of_cloud box = {cloud, &opts, sandbox};
+	struct abx_box_io io = abx_box_io_of_cloud(&box);
+	struct abx_ctl_place ctl;
+	char name[sizeof(PROGRAM_NAME) + 32];
+	abx_autofree char *came_as = NULL;
 
+	if (abx_ctl_travels(cloud, sandbox, &ctl)) {
+		memcpy(name, PROGRAM_NAME, sizeof(PROGRAM_NAME));
+		abx_rand_hex(name + sizeof(PROGRAM_NAME) - 1, 32);
+		opts.ctl_came_as = came_as = abx_xasprintf("%s/%s", target->dir, name);
+		io.program = ctl.file;
+		io.program_name = name;
+	}
 	return abx_seed_into_io(seed, &io, target, ret, err);
 }
 

@@ -179,6 +179,17 @@ static int send_spooled(struct writer *w, const char *name, struct abx_err *err)
 	return abx_tar_file(w->tar, to, fd, &st, NULL, err);
 }
 
+static int send_program(struct writer *w, struct abx_err *err)
+{
+	const char *path = w->how->program;
+	abx_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return abx_err_errno(err, errno, "read '%s'", path);
+	return abx_tar_file(w->tar, w->how->program_name, fd, &st, NULL, err);
+}
+
 static bool is_suffix(const char *name, const char *end)
 {
 	const size_t n = strlen(name), m = strlen(end);
@@ -294,7 +305,9 @@ int abx_seed_write_stream(struct abx_seed *seed, const struct abx_seed_stream *s
 		return r;
 	abx_tar_watch(w.tar, on_progress, &w);
 	abx_cursor_init(&w.cursor, seed->root_fd);
-	r = send_files(&w, err);
+	r = stream->program ? send_program(&w, err) : 0;
+	if (r == 0)
+		r = send_files(&w, err);
 	if (r == 0 && seed->info.git)
 		r = send_git(&w, err);
 	if (r == 0)

@@ -16,6 +16,9 @@ struct abx_seed_stream {
 	int fd;
 	int stop_fd; /* readable: give up; -1 = never.  With it fd becomes non-blocking. */
 	const char *branch;
+	/* A file of this machine that travels along, first of all, under a name in the target
+	 * directory that the project does not have; NULL: none. */
+	const char *program, *program_name;
 	abx_progress_fn progress;
 	void *progress_ctx;
 };

@@ -216,7 +216,7 @@ static int exec_script(void *ctx, const struct abx_exec *req, struct abx_exit *r
 
 struct abx_box_io seed_box_io(void)
 {
-	const struct abx_box_io io = {NULL, put_stream, exec_script};
+	const struct abx_box_io io = {.put_stream = put_stream, .exec = exec_script};
 
 	return io;
 }
