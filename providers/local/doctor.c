@@ -29,14 +29,22 @@ static int32_t check_helpers(struct abx_session *s, struct abx_call *call)
 
 static int32_t check_ids(struct abx_session *s, struct abx_call *call)
 {
+	struct local_lack lack;
 	char detail[128];
 
 	(void)snprintf(detail, sizeof(detail), "box ids 0 to %u are %u to %u here", LB_MAP_IDS - 1,
-		       s->uid_base, s->uid_base + LB_MAP_IDS - 1);
-	if (s->map == LB_MAP_NONE)
-		return row(call, "uid range", "fail", LOCAL_NO_IDS, LOCAL_NO_IDS_REMEDY);
-	if (s->map != LB_MAP_SINGLE)
+		       s->ids.uid_base, s->ids.uid_base + LB_MAP_IDS - 1);
+	if (s->ids.map == LB_MAP_NONE) {
+		local_ids_lack(s, &lack);
+		return row(call, "uid range", "fail", lack.text, lack.remedy);
+	}
+	if (s->ids.map != LB_MAP_SINGLE)
 		return row(call, "uid range", "ok", detail, "");
+	if (s->ids_could_be_more)
+		return row(call, "uid range", "warn",
+			   "only your own id, with which the boxes here were made",
+			   "destroy these boxes, their images and volumes: new ones get the ids of "
+			   "/etc/subuid");
 	return row(call, "uid range", "warn",
 		   "only your own id: a box has no user but root, which is you, and no sudo",
 		   "install the package uidmap and give your user 65536 ids in /etc/subuid and "
@@ -69,7 +77,7 @@ static int32_t check_box(struct abx_session *s, struct abx_call *call)
 
 static int32_t check_network(struct abx_session *s, struct abx_call *call)
 {
-	struct local_net_lack lack;
+	struct local_lack lack;
 
 	if (access(s->net_helper, X_OK) < 0)
 		return row(call, "network", "fail", s->net_helper,
@@ -83,7 +91,7 @@ static int32_t check_prepare(struct abx_session *s, struct abx_call *call)
 {
 	static const char check[] = "images of a suite";
 
-	if (s->map == LB_MAP_SINGLE)
+	if (s->ids.map == LB_MAP_SINGLE)
 		return row(call, check, "warn", "not possible with your own id alone",
 			   "install the package uidmap, see above");
 	if (!local_in_path("mmdebstrap"))
@@ -130,7 +138,7 @@ int32_t local_doctor(struct abx_session *s, struct abx_call *call)
 		r = check_ids(s, call);
 	if (r == ABX_OK)
 		r = check_prepare(s, call);
-	if (r == ABX_OK && access(s->box_helper, X_OK) == 0 && s->map != LB_MAP_NONE)
+	if (r == ABX_OK && access(s->box_helper, X_OK) == 0 && s->ids.map != LB_MAP_NONE)
 		r = check_box(s, call);
 	if (r == ABX_OK)
 		r = check_limits(s, call);

@@ -121,10 +121,10 @@ int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
 	int r;
 
 	reap_left(-1);
-	a->req.map = (uint32_t)s->map;
-	a->req.uid_base = s->uid_base;
-	a->req.gid_base = s->gid_base;
-	if (s->map == LB_MAP_SINGLE)
+	a->req.map = (uint32_t)s->ids.map;
+	a->req.uid_base = s->ids.uid_base;
+	a->req.gid_base = s->ids.gid_base;
+	if (s->ids.map == LB_MAP_SINGLE)
 		a->req.flags |= LB_F_SINGLE_ID;
 	for (a->req.n_cgroups = 0;
 	     a->req.n_cgroups < LB_CGROUPS_MAX && a->fd_cgroup[a->req.n_cgroups] >= 0;)

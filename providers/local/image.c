@@ -51,7 +51,7 @@ int32_t local_source_open(struct abx_call *call, const char *path, struct local_
 void local_source_key(const struct abx_session *s, const struct local_source *src,
 		      char key[LOCAL_PRINT_TEXT])
 {
-	struct local_print p = {s->uid_base, s->gid_base};
+	struct local_print p = {s->ids.uid_base, s->ids.gid_base};
 	struct stat st;
 	char id[64];
 

@@ -283,9 +283,9 @@ int32_t local_start_locked(struct abx_session *s, struct abx_call *call, const s
 	if (run->pidfd >= 0 && run->ready) {
 		return ABX_OK;
 	}
-	if (s->map == LB_MAP_NONE)
-		return local_fail(call, ABX_EPERM, LOCAL_NO_IDS_REMEDY, "box %s: " LOCAL_NO_IDS,
-				  b->id);
+	r = local_ids_check(s, call, "box %s", b->id);
+	if (r != ABX_OK)
+		return r;
 	/* Whoever started this one held our lock, and died. */
 	r = local_stop_locked(call, b, run, 0);
 	local_run_release(run);
@@ -376,6 +376,9 @@ int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct
 	}
 	if (r == ABX_OK)
 		r = local_live_take(call, &b, &live);
+	/* It could not be removed, and is left in sight. */
+	if (r == ABX_OK && geteuid() != 0)
+		r = local_ids_check(s, call, "box %s", sb->id);
 	if (r == ABX_OK && b.doc)
 		shares = local_chain_named(s, &b, &chain) < 0 || chain.n;
 	if (r == ABX_OK) {

@@ -98,7 +98,6 @@ static int session_fill(struct abx_session *s, const struct abx_session_args *ar
 	(void)snprintf(s->account, sizeof(s->account), "uid:%u", geteuid());
 	if (uname(&u) == 0)
 		(void)snprintf(s->arch, sizeof(s->arch), "%.31s", u.machine);
-	local_idmap_init(s);
 	return 0;
 }
 

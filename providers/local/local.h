@@ -19,6 +19,7 @@
  *	snapshots/<ref>.json  which layers and image a snapshot is
  *	volumes/<name>/       directories that outlive boxes
  *	tmp/                  what is being made or removed; unlocked ones are swept
+ *	ids                   which ids of this machine all of that belongs to
  *	cache/                shared lower layers, made by box root
  *	images/               unpacked images, made by box root
  *
@@ -48,11 +49,24 @@
 
 struct local_exec;
 
+/* How ids of boxes become ids of this machine. */
+struct local_ids {
+	enum lb_map map; /* LB_MAP_NONE: not at all */
+	uint32_t uid_base, gid_base;
+};
+
+/* What this machine does not give. */
+struct local_lack {
+	int32_t code;
+	char text[256], remedy[256];
+};
+
 struct abx_session {
 	int store_fd, boxes_fd, tmp_fd, images_fd, volumes_fd, prepared_fd;
 	int layers_fd, snapshots_fd;
-	enum lb_map map;
-	uint32_t uid_base, gid_base;
+	struct local_ids ids;
+	const char *ids_lost; /* NULL, or why boxes cannot have their ids any more */
+	bool ids_could_be_more;
 	char *box_helper, *tar_helper, *net_helper;
 	char *image, *mirror, *packages;
 	char *proxy, *no_proxy;
@@ -97,11 +111,12 @@ int64_t local_wall_ms(void); /* by the wall clock, as expiries are */
 struct pollfd;
 int32_t local_poll(struct abx_call *call, struct pollfd *fds, size_t n, int64_t max_ms);
 
-#define LOCAL_NO_IDS "the ids of boxes do not exist here (inside a user namespace)"
-#define LOCAL_NO_IDS_REMEDY \
-	"give root 65536 ids that exist here in /etc/subuid and /etc/subgid, or run outside"
-/* idmap.c: which ids boxes of this caller get. */
-void local_idmap_init(struct abx_session *s);
+/* idmap.c: which ids boxes of this state directory get; 0 or -errno. */
+int local_ids_settle(struct abx_session *s);
+/* ABX_OK, or the call has failed since boxes can have no ids; `fmt` is about what was to do. */
+int32_t local_ids_check(const struct abx_session *s, struct abx_call *call, const char *fmt, ...)
+	ABX_PRINTF(3, 4);
+void local_ids_lack(const struct abx_session *s, struct local_lack *ret);
 bool local_in_path(const char *program);
 
 /* state.c */
@@ -299,12 +314,8 @@ int32_t local_image_hold(struct abx_session *s, struct abx_call *call, const cha
 			 int *ret_lock);
 
 /* net.c */
-struct local_net_lack {
-	int32_t code;
-	char text[128], remedy[128];
-};
 /* True when this machine cannot give a box a network of its own, and what is missing. */
-bool local_net_lacks(struct local_net_lack *ret);
+bool local_net_lacks(struct local_lack *ret);
 /* Refuse, before anything is made, an egress that makes no sense or cannot be had here. */
 int32_t local_net_check(struct abx_call *call, const struct abx_provision *p);
 int local_net_record(cJSON *doc, const struct abx_provision *p);

@@ -78,7 +78,7 @@ int32_t local_net_check(struct abx_call *call, const struct abx_provision *p)
 	abx_auto(abx_buf) struct abx_buf egress = ABX_BUF_INIT(LIST_MAX_BYTES);
 	abx_auto(abx_buf) struct abx_buf deny = ABX_BUF_INIT(LIST_MAX_BYTES);
 	int32_t r = local_net_lists(call, p->egress_allow, p->egress_deny, &egress, &deny);
-	struct local_net_lack lack;
+	struct local_lack lack;
 
 	if (r == ABX_OK && strcmp(egress.data, "host") == 0)
 		warn("egress: host: the box shares this machine's network, services on its "
@@ -154,9 +154,9 @@ bool local_net_is_host(const struct local_box *b)
 }
 
 /* What this machine lacks for any network but the host's. */
-bool local_net_lacks(struct local_net_lack *ret)
+bool local_net_lacks(struct local_lack *ret)
 {
-	struct local_net_lack l = {.code = ABX_EPERM};
+	struct local_lack l = {.code = ABX_EPERM};
 	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
 
 	if (fd < 0) {

@@ -87,7 +87,7 @@ static void add_text(struct local_print *p, const char *key, const char *text)
 static int32_t make_recipe(struct abx_session *s, struct abx_call *call, struct recipe *rc)
 {
 	const struct abx_prepare *p = rc->req;
-	struct local_print print = {s->uid_base, s->gid_base};
+	struct local_print print = {s->ids.uid_base, s->ids.gid_base};
 	char key[LOCAL_PRINT_TEXT] = "";
 	int32_t r = ABX_OK;
 
@@ -104,7 +104,7 @@ static int32_t make_recipe(struct abx_session *s, struct abx_call *call, struct 
 			       "prepare: %.200s: not something to prepare from", rc->from);
 	if (r == ABX_OK && rc->is_suite)
 		r = check_packages(call, rc->packages);
-	if (r == ABX_OK && rc->is_suite && s->map == LB_MAP_SINGLE)
+	if (r == ABX_OK && rc->is_suite && s->ids.map == LB_MAP_SINGLE)
 		r = local_fail(call, ABX_EPERM,
 			       "install the package uidmap and give your user 65536 ids in "
 			       "/etc/subuid and /etc/subgid",
@@ -365,8 +365,8 @@ int32_t local_prepare(struct abx_session *s, struct abx_call *call, const struct
 
 	memcpy(&p, req, req->struct_size < sizeof(p) ? req->struct_size : sizeof(p));
 	r = refuse(call, &p);
-	if (r == ABX_OK && s->map == LB_MAP_NONE)
-		r = local_fail(call, ABX_EPERM, LOCAL_NO_IDS_REMEDY, "prepare: " LOCAL_NO_IDS);
+	if (r == ABX_OK)
+		r = local_ids_check(s, call, "prepare");
 	if (r == ABX_OK)
 		r = make_recipe(s, call, &rc);
 	if (r == ABX_OK)

@@ -290,10 +290,10 @@ static void say_what_is_missing(const struct abx_session *s, const struct parts 
 {
 	const char *text = NULL;
 
-	if (s->map == LB_MAP_SINGLE)
+	if (s->ids.map == LB_MAP_SINGLE)
 		text = "the box has no user but root, which is you, no sudo, and cannot install "
-		       "packages (your user has no ids in /etc/subuid and /etc/subgid)";
-	else if (s->map == LB_MAP_SUBID && !*parts->image)
+		       "packages (agentbox doctor says why)";
+	else if (s->ids.map == LB_MAP_SUBID && !*parts->image)
 		text = "the box has no sudo and cannot install packages (--image has both)";
 	if (text)
 		local_host->log(local_host->ctx, ABX_LOG_WARN, "local", text);
@@ -314,8 +314,8 @@ int32_t local_provision(struct abx_session *s, struct abx_call *call,
 	r = refuse(call, &p);
 	if (r == ABX_OK)
 		r = local_net_check(call, &p);
-	if (r == ABX_OK && s->map == LB_MAP_NONE)
-		r = local_fail(call, ABX_EPERM, LOCAL_NO_IDS_REMEDY, "provision: " LOCAL_NO_IDS);
+	if (r == ABX_OK)
+		r = local_ids_check(s, call, "provision");
 	if (r == ABX_OK)
 		r = choose_id(call, &p, id, sizeof(id));
 	if (r == ABX_OK)

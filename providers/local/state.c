@@ -58,11 +58,12 @@ int local_make_box_dir(const struct abx_session *s, int at, const char *name)
 		return -errno;
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	if (s->map == LB_MAP_DIRECT && (st.st_uid != s->uid_base || st.st_gid != s->gid_base) &&
-	    fchownat(at, name, s->uid_base, s->gid_base, AT_SYMLINK_NOFOLLOW) < 0)
+	if (s->ids.map == LB_MAP_DIRECT &&
+	    (st.st_uid != s->ids.uid_base || st.st_gid != s->ids.gid_base) &&
+	    fchownat(at, name, s->ids.uid_base, s->ids.gid_base, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
 	/* Nobody else gets past the state directory, which is 0700. */
-	if (s->map == LB_MAP_SUBID && (st.st_mode & 0777) != 0777 &&
+	if (s->ids.map == LB_MAP_SUBID && (st.st_mode & 0777) != 0777 &&
 	    fchmodat(at, name, 0777, 0) < 0)
 		return -errno;
 	return 0;
@@ -119,6 +120,8 @@ int local_state_open(struct abx_session *s, const char *dir)
 		r = open_dir(s->store_fd, "volumes", &s->volumes_fd);
 	if (r == 0)
 		r = open_dir(s->store_fd, "prepared", &s->prepared_fd);
+	if (r == 0)
+		r = local_ids_settle(s);
 	if (r == 0)
 		r = local_make_box_dir(s, s->store_fd, "cache");
 	if (r == 0)
@@ -423,8 +426,15 @@ int32_t local_remove_tree(const struct abx_session *s, struct abx_call *call, in
 {
 	int r;
 
+	/* Root can remove whatever there is. */
+	if (geteuid() != 0) {
+		int32_t e = local_ids_check(s, call, "remove %s", name);
+
+		if (e != ABX_OK)
+			return e;
+	}
 	release_quota(parent_fd, name);
-	if (s->map == LB_MAP_SUBID) {
+	if (s->ids.map == LB_MAP_SUBID) {
 		int32_t e = empty_inner(s, call, parent_fd, name, inner);
 
 		if (e != ABX_OK)

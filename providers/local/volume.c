@@ -193,8 +193,8 @@ int32_t local_volume_ensure(struct abx_session *s, struct abx_call *call,
 	if (r == ABX_OK && req->size && *req->size)
 		r = local_fail(call, ABX_ENOTSUP, "make it without a size",
 			       "volume: %s: provider local keeps no size", req->name);
-	if (r == ABX_OK && s->map == LB_MAP_NONE)
-		r = local_fail(call, ABX_EPERM, LOCAL_NO_IDS_REMEDY, "volume: " LOCAL_NO_IDS);
+	if (r == ABX_OK)
+		r = local_ids_check(s, call, "volume");
 	if (r == ABX_OK)
 		r = local_sweep(s, call);
 	if (r != ABX_OK)
