@@ -33,6 +33,8 @@ int main(int argc, char **argv)
 		box_bootstrap(&rq);
 	case LB_OP_SEAL:
 		box_op_seal(&rq);
+	case LB_OP_SWAP:
+		box_op_swap(&rq);
 	case LB_OP_MERGE:
 		box_op_merge(&rq);
 	case LB_OP_EXEC:

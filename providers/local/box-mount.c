@@ -118,16 +118,22 @@ static void mount_root_overlay(const struct box_store *st, const char *lower)
 		box_fail_errno(errno, "root of the box");
 }
 
-static void mount_host_root(const struct box_store *st)
+bool box_is_host_part(const char *path)
 {
-	int cache_fd = openat(st->fd, "cache", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char skeleton[33], path[128];
+	for (size_t i = 0; i < sizeof(top_directories) / sizeof(top_directories[0]); i++)
+		if (strcmp(path + 1, top_directories[i]) == 0)
+			return true;
+	for (size_t i = 0; i < sizeof(package_databases) / sizeof(package_databases[0]); i++)
+		if (strcmp(path + 1, package_databases[i]) == 0)
+			return true;
+	return false;
+}
 
-	if (cache_fd < 0)
-		box_fail_errno(errno, "state directory: cache");
-	box_skel_ensure(cache_fd, skeleton);
-	(void)close(cache_fd);
-	(void)snprintf(path, sizeof(path), "cache/%s/root", skeleton);
+static void mount_host_root(const struct box_store *st, const char *skeleton)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "cache/%.32s/root", skeleton);
 	mount_root_overlay(st, path);
 	for (size_t i = 0; i < sizeof(top_directories) / sizeof(top_directories[0]); i++)
 		mount_host_directory(st, top_directories[i], skeleton);
@@ -138,11 +144,18 @@ static void mount_host_root(const struct box_store *st)
 	}
 }
 
-static void mount_image_root(const struct box_store *st, const char *image)
+void box_mount_layers(const struct box_store *st, const char *skeleton)
+{
+	if (st->plan->image)
+		mount_root_overlay(st, st->plan->image);
+	else
+		mount_host_root(st, skeleton);
+}
+
+static void make_mount_points(void)
 {
 	static const char *const points[] = {"dev", "proc", "sys", "run"};
 
-	mount_root_overlay(st, image);
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++)
 		make_mount_point(points[i], 0755);
 	make_mount_point("tmp", 01777);
@@ -206,17 +219,32 @@ static void write_resolver(const char *text, bool first)
 	write_file(path, text);
 }
 
-/* A program with more capabilities in its file than the box has does not start at all, and
- * without new privileges they are of no use: ping goes without. */
-static void ignore_file_capabilities(void)
+/* Without new privileges they are of no use: ping goes without. */
+void box_ignore_file_capabilities(int tree_fd)
 {
 	const struct abx_mount_attr attr = {.attr_set = ABX_ATTR_NOSUID};
+
+	(void)abx_mount_setattr(tree_fd, &attr);
+}
+
+static void ignore_file_capabilities(void)
+{
 	int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0) {
-		(void)abx_mount_setattr(fd, &attr);
+		box_ignore_file_capabilities(fd);
 		(void)close(fd);
 	}
+}
+
+static void ensure_skeleton(const struct box_store *st, char ret_name[33])
+{
+	int cache_fd = openat(st->fd, "cache", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (cache_fd < 0)
+		box_fail_errno(errno, "state directory: cache");
+	box_skel_ensure(cache_fd, ret_name);
+	(void)close(cache_fd);
 }
 
 static void enter_root(void)
@@ -238,6 +266,7 @@ void box_mount_root(const struct box_req *rq)
 {
 	bool single = rq->h.map == LB_MAP_SINGLE;
 	char *resolver = make_resolver(rq->h.flags & LB_F_HOST_NET);
+	char skeleton[33] = "";
 	struct box_plan plan;
 	struct box_store st;
 
@@ -248,10 +277,11 @@ void box_mount_root(const struct box_req *rq)
 	if (plan.seal)
 		box_seal(rq->path, plan.seal);
 	box_store_open(&st, rq->path, &plan);
+	if (!plan.image)
+		ensure_skeleton(&st, skeleton);
+	box_mount_layers(&st, skeleton);
 	if (plan.image)
-		mount_image_root(&st, plan.image);
-	else
-		mount_host_root(&st);
+		make_mount_points();
 	box_mount_dev(single);
 	box_mount_kernel(rq);
 	box_binds_open_volumes(st.fd);

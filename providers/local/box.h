@@ -140,6 +140,9 @@ void box_seal(const char *own, const char *layer);
 _Noreturn void box_op_seal(const struct box_req *rq);
 _Noreturn void box_op_merge(const struct box_req *rq);
 
+/* box-swap.c */
+_Noreturn void box_op_swap(const struct box_req *rq);
+
 /* box-merge.c: make `name` in a directory of the n layers `from`, the topmost first, as a
  * copy of what nobody may change meanwhile or of hard links; returns bytes copied. */
 uint64_t box_merge(const int *from, size_t n, int to_parent, const char *name, bool link);
@@ -149,6 +152,13 @@ uint64_t box_merge(const int *from, size_t n, int to_parent, const char *name, b
 int box_bind_read_only(const char *source, const char *target);
 /* The current directory is the store; rq->path names the box's layers in it. */
 void box_mount_root(const struct box_req *rq);
+/* All layers of the box, over the image of the plan or over this machine's root and the
+ * skeleton of that name; the current directory is their root afterwards. */
+void box_mount_layers(const struct box_store *st, const char *skeleton);
+/* Is a mount at this place one of those? */
+bool box_is_host_part(const char *path);
+/* A program with more capabilities in its file than the box has would not start at all. */
+void box_ignore_file_capabilities(int tree_fd);
 void box_mount_dev(bool single_id);
 void box_mount_kernel(const struct box_req *rq);
 

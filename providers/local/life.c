@@ -165,16 +165,10 @@ static int32_t follow_start(struct abx_session *s, struct abx_call *call, const 
 	return r;
 }
 
-/* The lock of a running box, taken for the process that is about to be its first.  One that
- * its dead client never let go ends by itself within moments. */
-int32_t local_live_take(struct abx_call *call, const struct local_box *b, int *ret_fd)
+static int32_t await_lock(struct abx_call *call, const struct local_box *b, int fd)
 {
-	abx_autoclose int fd =
-		openat(b->dir_fd, "live", O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int64_t end = local_host->now_ms(local_host->ctx) + LIVE_WAIT_MS;
 
-	if (fd < 0)
-		return local_fail_errno(call, errno, "box %s: its lock", b->id);
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		int32_t r = local_host->wait_ms(call, 2);
 
@@ -187,23 +181,53 @@ int32_t local_live_take(struct abx_call *call, const struct local_box *b, int *r
 					  "box %s: it is running, out of sight of this process",
 					  b->id);
 	}
-	*ret_fd = abx_steal_fd(&fd);
 	return ABX_OK;
 }
 
-/* What the box is made of. */
-static int32_t make_plan(const struct abx_session *s, struct abx_call *call,
-			 const struct local_box *b, const struct local_start *st,
-			 struct local_plan *plan)
+/* Whoever was giving the box a new root died, or could not; it may be at it yet. */
+static int32_t end_swap(struct abx_call *call, const struct local_box *b)
+{
+	abx_autoclose int fd = openat(b->dir_fd, LOCAL_SWAP, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	int32_t r;
+
+	if (fd < 0)
+		return errno == ENOENT ? ABX_OK
+				       : local_fail_errno(call, errno, "box %s: its lock", b->id);
+	r = await_lock(call, b, fd);
+	if (r == ABX_OK && ftruncate(fd, 0) < 0)
+		r = local_fail_errno(call, errno, "box %s: its lock", b->id);
+	return r;
+}
+
+/* The lock of a running box, taken for the process that is about to be its first.  One that
+ * its dead client never let go ends by itself within moments. */
+int32_t local_live_take(struct abx_call *call, const struct local_box *b, int *ret_fd)
+{
+	abx_autoclose int fd =
+		openat(b->dir_fd, "live", O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int32_t r;
+
+	if (fd < 0)
+		return local_fail_errno(call, errno, "box %s: its lock", b->id);
+	r = await_lock(call, b, fd);
+	if (r == ABX_OK)
+		r = end_swap(call, b);
+	if (r == ABX_OK)
+		*ret_fd = abx_steal_fd(&fd);
+	return r;
+}
+
+int32_t local_box_plan(const struct abx_session *s, struct abx_call *call,
+		       const struct local_box *b, const char *seal, struct local_plan *plan)
 {
 	struct local_chain chain;
 	int r = local_chain_read(s, b, &chain);
 
 	if (r < 0)
 		return local_fail_errno(call, -r, "box %s: its layers", b->id);
-	if (st->seal) {
-		local_plan_add(plan, LB_PLAN_SEAL, "layers/%s", st->seal);
-		local_plan_add(plan, LB_PLAN_LAYER, "layers/%s", st->seal);
+	if (seal) {
+		local_plan_add(plan, LB_PLAN_SEAL, "layers/%s", seal);
+		local_plan_add(plan, LB_PLAN_LAYER, "layers/%s", seal);
 	}
 	if (b->image)
 		local_plan_add(plan, LB_PLAN_IMAGE, "images/%s/root", b->image);
@@ -238,7 +262,7 @@ int32_t local_start_again(struct abx_session *s, struct abx_call *call, const st
 	/* In this order: the helper of a dead client may still be sealing a layer. */
 	r = local_live_take(call, b, &a.fd_live);
 	if (r == ABX_OK)
-		r = make_plan(s, call, b, st, &plan);
+		r = local_box_plan(s, call, b, st->seal, &plan);
 	a.argv = (const char *const *)plan.argv;
 	if (r == ABX_OK)
 		r = local_limits_start(s, call, b, a.fd_cgroup);

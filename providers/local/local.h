@@ -287,6 +287,12 @@ int32_t local_lock(struct abx_session *s, struct abx_call *call, const struct lo
 /* End a box whose lock is held. */
 int32_t local_stop_locked(struct abx_call *call, const struct local_box *b, struct local_run *run,
 			  int64_t grace_ms);
+/* In a box's directory, locked by whoever gives its first process a new root, and not empty
+ * until that is done: the box does not run meanwhile. */
+#define LOCAL_SWAP "swap"
+/* What the box is made of; with its writable layer as layers/<seal>, unless NULL. */
+int32_t local_box_plan(const struct abx_session *s, struct abx_call *call,
+		       const struct local_box *b, const char *seal, struct local_plan *plan);
 /* The lock of a running box, for whoever is about to act as if it were one. */
 int32_t local_live_take(struct abx_call *call, const struct local_box *b, int *ret_fd);
 struct local_start {

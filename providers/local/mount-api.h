@@ -72,6 +72,12 @@ static inline int abx_fsopen(const char *type)
 	return (int)syscall(SYS_fsopen, type, 1u /* FSOPEN_CLOEXEC */);
 }
 
+/* A detached mount of it. */
+static inline int abx_fsmount(int fd)
+{
+	return (int)syscall(SYS_fsmount, fd, 1u /* FSMOUNT_CLOEXEC */, ABX_ATTR_NODEV);
+}
+
 static inline int abx_fsconfig(int fd, unsigned int cmd, const char *key, const char *value)
 {
 	return (int)syscall(SYS_fsconfig, fd, cmd, key, value, 0);

@@ -19,8 +19,8 @@
 #define LB_FD_STATUS 4
 #define LB_FD_LIFELINE 5 /* end of file: the client is gone */
 #define LB_FD_BOX 6	 /* enter: pidfd of the box; remove: a directory; else: the store */
-#define LB_FD_LIVE 7	 /* start, network, seal: locked for as long as it runs; merge: a lock */
-#define LB_FD_CONTROL 8	 /* network: a listening socket, where commands ask for ports */
+#define LB_FD_LIVE 7	 /* start, network, seal, swap: locked while it runs; merge: a lock */
+#define LB_FD_CONTROL 8	 /* network: a listening socket for commands; swap: the store */
 #define LB_FD_GATE 9	 /* enter: locked until whoever enters is in sight of others there */
 #define LB_FD_CGROUP 10	 /* and the next ones: cgroup.procs files, lb_req.n_cgroups of them */
 #define LB_CGROUPS_MAX 4
@@ -45,6 +45,7 @@ enum lb_op {
 	LB_OP_STATS,	 /* struct lb_process for each process of the box */
 	LB_OP_USAGE,	 /* how much a directory takes on disk, whose files belong to box ids */
 	LB_OP_SEAL,	 /* the writable layer of a stopped box becomes a shared one */
+	LB_OP_SWAP,	 /* that of a running one, which goes on over it; input: its mountinfo */
 	LB_OP_MERGE,	 /* argv: layers, the topmost first, become one more, `path` */
 	LB_OP_INIT,	 /* what a start makes of its first process */
 };
@@ -74,8 +75,9 @@ enum lb_map {
 #define LB_F_INSIDE UINT32_C(1024) /* merge: in the user namespace of the box */
 #define LB_F_LINK UINT32_C(4096)   /* merge: hard links; nobody writes to these layers */
 
-/* LB_OP_MERGE has the store as its standard output. */
+/* LB_OP_MERGE has the store as its standard output, LB_OP_SWAP the mount namespace. */
 #define LB_MERGE_STORE_FD 1
+#define LB_SWAP_NS_FD 1
 
 struct lb_req {
 	uint32_t magic, op, flags, n_argv;

@@ -2,8 +2,9 @@
 /*
  * Making a snapshot.
  *
- * Where a box has no process but its first one, nothing is copied: that process ends, what
- * the box has written becomes a shared layer by a rename, and the box starts again over it.
+ * Where a box has no process but its first one, nothing is copied: what the box has written
+ * becomes a shared layer by a rename, and that process gets a new root over it (box-swap.c).
+ * Where it cannot, it ends, and the box starts again.
  * A layer that anything can still write to is never shared; where something can, as where
  * there are processes, those are stopped and what the box has written is copied.
  */
@@ -12,6 +13,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 
 #include "abxsdk/fs.h"
@@ -213,8 +215,69 @@ static int32_t seal_stopped(struct making *m, bool *ret_done)
 	return r;
 }
 
+/* What the helper that swaps needs.  From here on the box is in between. */
+static int32_t open_swap(struct making *m, struct local_helper_args *a, struct local_plan *plan)
+{
+	char path[64];
+	int32_t r = local_box_plan(m->s, m->call, &m->b, m->lid, plan);
+
+	if (r != ABX_OK)
+		return r;
+	(void)snprintf(path, sizeof(path), "/proc/%lld/mountinfo", (long long)m->run.pid);
+	a->fd_in = open(path, O_RDONLY | O_CLOEXEC);
+	/* Who has the ids of the box may not look for it any more. */
+	(void)snprintf(path, sizeof(path), "/proc/%lld/ns/mnt", (long long)m->run.pid);
+	a->fd_out = open(path, O_RDONLY | O_CLOEXEC);
+	a->fd_live =
+		openat(m->b.dir_fd, LOCAL_SWAP, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (a->fd_in < 0 || a->fd_out < 0 || a->fd_live < 0 || flock(a->fd_live, LOCK_EX | LOCK_NB) < 0 ||
+	    pwrite(a->fd_live, "\n", 1, 0) != 1)
+		return local_fail_errno(m->call, errno, "snapshot of box %s", m->b.id);
+	a->program = m->s->box_helper;
+	a->argv = (const char *const *)plan->argv;
+	a->fd_box = m->run.pidfd;
+	a->fd_control = m->s->store_fd;
+	return ABX_OK;
+}
+
+/* The first process goes on, over a new layer.  When it is not done, the box has to start
+ * again: it may be without a root. */
+static int32_t swap_running(struct making *m, bool *ret_done)
+{
+	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_SWAP};
+	struct local_helper h = LOCAL_HELPER_INIT;
+	struct local_plan plan = {0};
+	char own[LOCAL_ID_MAX + 32];
+	struct lb_msg answer = {.kind = LB_MSG_FAIL};
+	int32_t r;
+
+	(void)snprintf(own, sizeof(own), "boxes/%s/layers", m->b.id);
+	a.path = own;
+	r = open_swap(m, &a, &plan);
+	if (r == ABX_OK)
+		r = local_helper_start(m->s, m->call, &a, &h);
+	local_plan_release(&plan);
+	/* The first holds the root that is to be replaced. */
+	abx_cleanup_close(&a.fd_in);
+	abx_cleanup_close(&a.fd_out);
+	if (r == ABX_OK)
+		r = local_helper_any(m->call, &h, &answer);
+	*ret_done = r == ABX_OK && answer.kind == LB_MSG_DONE;
+	if (*ret_done)
+		local_helper_wait(&h);
+	else
+		local_helper_kill(&h);
+	abx_cleanup_close(&a.fd_live);
+	return r;
+}
+
+static bool is_sealed(const struct making *m)
+{
+	return faccessat(m->s->layers_fd, m->lid, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 /* The box is down from the first line to the last but one. */
-static int32_t seal_running(struct making *m, int64_t grace_ms, bool *ret_done)
+static int32_t seal_by_restart(struct making *m, int64_t grace_ms, bool *ret_done)
 {
 	struct local_start again = {
 		.flags = m->run.flags & ~LB_F_FIRST,
@@ -222,22 +285,33 @@ static int32_t seal_running(struct making *m, int64_t grace_ms, bool *ret_done)
 		.seal = m->lid,
 	};
 	int32_t r = local_stop_locked(m->call, &m->b, &m->run, grace_ms);
-	int e;
 
 	if (r != ABX_OK)
 		return r;
 	local_run_release(&m->run);
-	e = local_chain_write(&m->b, &m->chain, m->lid);
-	if (e < 0)
+	/* A swap may have come that far. */
+	if (is_sealed(m))
 		again.seal = NULL;
 	r = local_start_again(m->s, m->call, &m->b, &again, &m->run);
-	if (r == ABX_OK && e < 0)
-		return local_fail_errno(m->call, -e, "box %s: write chain.json", m->b.id);
 	*ret_done = r == ABX_OK && !again.in_use;
 	if (r == ABX_OK && again.in_use) {
 		again.seal = NULL;
 		r = local_start_again(m->s, m->call, &m->b, &again, &m->run);
 	}
+	return r;
+}
+
+static int32_t seal_running(struct making *m, bool alone, bool *ret_done)
+{
+	int32_t r = ABX_OK;
+	int e = local_chain_write(&m->b, &m->chain, m->lid);
+
+	if (e < 0)
+		return local_fail_errno(m->call, -e, "box %s: write chain.json", m->b.id);
+	if (alone && !(m->run.flags & LB_F_READ_ONLY))
+		r = swap_running(m, ret_done);
+	if (r == ABX_OK && !*ret_done)
+		r = seal_by_restart(m, alone ? 0 : STOP_GRACE_MS, ret_done);
 	return r;
 }
 
@@ -255,7 +329,7 @@ static int32_t seal_or_copy_running(struct making *m, bool may_stop)
 		if (alone || (r == ABX_OK && may_stop)) {
 			if (!alone)
 				m->flags |= ABX_SNAP_SOURCE_STOPPED;
-			r = seal_running(m, alone ? 0 : STOP_GRACE_MS, &done);
+			r = seal_running(m, alone, &done);
 		}
 		abx_cleanup_close(&gate);
 	}

@@ -270,6 +270,13 @@ static bool has_ended(int pidfd, int wait_ms)
 	return poll(&p, 1, wait_ms) != 0;
 }
 
+static bool in_swap(const struct local_box *b)
+{
+	struct stat st;
+
+	return fstatat(b->dir_fd, LOCAL_SWAP, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size > 0;
+}
+
 int local_run_open(const struct abx_session *s, const struct local_box *b, struct local_run *ret)
 {
 	struct local_run run = LOCAL_RUN_INIT;
@@ -298,7 +305,7 @@ int local_run_open(const struct abx_session *s, const struct local_box *b, struc
 		if (run.pidfd >= 0 && (read_process(run.pid, &proc) < 0 || proc.start != start ||
 				       has_ended(run.pidfd, proc.exiting ? EXITING_MS : 0)))
 			local_run_release(&run);
-		run.ready = run.pidfd >= 0 && proc.ready && !proc.exiting;
+		run.ready = run.pidfd >= 0 && proc.ready && !proc.exiting && !in_swap(b);
 	}
 	cJSON_Delete(doc);
 	*ret = run;

@@ -462,6 +462,57 @@ START_TEST(volumes_at_once)
 }
 END_TEST
 
+/* Every mount of the box, with its options. */
+#define LIST_MOUNTS "cut -d' ' -f5,6 /proc/self/mountinfo | LC_ALL=C sort"
+
+/* A snapshot of a box without commands gives its first process a new root: all that is mounted
+ * there comes along, and what is in memory. */
+START_TEST(mounts_outlive_a_snapshot)
+{
+	const char *const words[] = {host_path("d"),
+				     "/workspace/a b\\c",
+				     "rw",
+				     host_path("f"),
+				     "/usr/local/f",
+				     "ro",
+				     NULL};
+	char *before, *after, ref[64];
+
+	host_mkdir("d");
+	host_write("d/f", "mounted\n");
+	host_write("f", "file\n");
+	ck_assert_msg(provision("a1", words) == ABX_OK, "%s", lh_fail_text());
+	lh_expect("a1", NULL, "echo memory >/dev/shm/m; " LIST_MOUNTS " >/dev/shm/was", "");
+	before = unit_read("store/boxes/a1/run.json");
+	for (int i = 0; i < 2; i++)
+		ck_assert_msg(lh_snapshot("a1", 0, ref) == ABX_OK, "%s", lh_fail_text());
+	after = unit_read("store/boxes/a1/run.json");
+	ck_assert_str_eq(after, before);
+	lh_expect("a1", NULL,
+		  "cat '/workspace/a b\\c/f' /usr/local/f /dev/shm/m;" LIST_MOUNTS
+		  " | diff /dev/shm/was -",
+		  "mounted\nfile\nmemory\n");
+	free(before);
+	free(after);
+}
+END_TEST
+
+/* Its own mount shows what is about to be replaced. */
+START_TEST(a_read_only_workspace_stays_so)
+{
+	char ref[64];
+
+	ck_assert_int_eq(lh_provision("a1"), ABX_OK);
+	lh_expect("a1", NULL, "echo kept >f", "");
+	ck_assert_int_eq(lh_stop("a1"), ABX_OK);
+	ck_assert_int_eq(lh_start("a1", ABX_START_READ_ONLY), ABX_OK);
+	ck_assert_msg(lh_snapshot("a1", 0, ref) == ABX_OK, "%s", lh_fail_text());
+	lh_expect("a1", NULL, "cat f; touch f 2>/dev/null || echo no", "kept\nno\n");
+	ck_assert_int_eq(lh_provision_from("b1", ref), ABX_OK);
+	lh_expect("b1", NULL, "cat f; touch f", "kept\n");
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("local-mounts");
@@ -480,6 +531,8 @@ static Suite *suite(void)
 	tcase_add_test(tc, a_volume_outlives_its_boxes);
 	tcase_add_test(tc, names_of_volumes_lead_nowhere);
 	tcase_add_test(tc, volumes_at_once);
+	tcase_add_test(tc, mounts_outlive_a_snapshot);
+	tcase_add_test(tc, a_read_only_workspace_stays_so);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a running box wrote becomes a shared layer, and the box goes on over it.
+ *
+ * Only its first process is there.  That is given an empty root for a moment, so that nothing
+ * holds the writable layer any more, and then a new root over what has become of it.  What is
+ * mounted in the box beside its layers, with all that is in it, is taken along.
+ *
+ * Two mount namespaces are in use: the box's, and a copy of ours that belongs to the box's
+ * user namespace, for what lies in the store can be mounted only from where the store is.
+ */
+#include "providers/local/box.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "providers/local/mount-api.h"
+
+#define MOUNTINFO_MAX ((size_t)1 << 20)
+#define SKELETON_LEN 32
+
+/* One line of /proc/PID/mountinfo; strings are the line's. */
+struct entry {
+	unsigned long id, parent;
+	char *path;
+	const char *type, *options;
+};
+
+/* Something mounted in the box that is no layer. */
+struct point {
+	char *path;
+	int tree_fd;
+};
+
+struct swap {
+	const struct box_req *rq;
+	struct box_plan plan;
+	struct entry *entries;
+	size_t n_entries;
+	struct point *points;
+	size_t n_points;
+	char skeleton[SKELETON_LEN + 1];
+	int outside; /* the other mount namespace, */
+	int store;   /* and the store there */
+};
+
+/* As long as nothing has changed, the box can be sealed in another way. */
+static _Noreturn void not_here(int err)
+{
+	box_send(&(struct lb_msg){.kind = LB_MSG_IN_USE, .code = err});
+	_exit(0);
+}
+
+/* What the kernel writes as \ooo. */
+static void unescape(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' &&
+		    s[3] >= '0' && s[3] <= '7') {
+			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
+			s += 3;
+		} else {
+			*to++ = *s;
+		}
+	}
+	*to = '\0';
+}
+
+/* ID PARENT DEVICE ROOT PATH FLAGS [TAG]... - TYPE SOURCE OPTIONS */
+static bool parse_entry(char *line, struct entry *ret)
+{
+	char *rest = strstr(line, " - "), *field, *save = NULL;
+	struct entry e = {.id = strtoul(line, NULL, 10)};
+
+	if (!rest)
+		return false;
+	*rest = '\0';
+	field = strtok_r(line, " ", &save);
+	for (int i = 0; field && i < 5; i++) {
+		if (i == 1)
+			e.parent = strtoul(field, NULL, 10);
+		if (i == 4)
+			e.path = field;
+		field = strtok_r(NULL, " ", &save);
+	}
+	e.type = strtok_r(rest + 3, " ", &save);
+	(void)strtok_r(NULL, " ", &save);
+	e.options = strtok_r(NULL, " ", &save);
+	if (!e.path || !e.type || !e.options)
+		return false;
+	unescape(e.path);
+	*ret = e;
+	return true;
+}
+
+static char *read_mountinfo(void)
+{
+	char *text = box_alloc(MOUNTINFO_MAX);
+	size_t len = 0;
+	ssize_t n;
+
+	while ((n = read(STDIN_FILENO, text + len, MOUNTINFO_MAX - 1 - len)) > 0)
+		len += (size_t)n;
+	if (n < 0 || len == MOUNTINFO_MAX - 1)
+		not_here(n < 0 ? errno : E2BIG);
+	text[len] = '\0';
+	/* It holds the root of whom it is about. */
+	(void)close(STDIN_FILENO);
+	return text;
+}
+
+static void load_entries(struct swap *w)
+{
+	char *text = read_mountinfo(), *line, *save = NULL;
+	size_t n = 1;
+
+	for (const char *c = text; *c; c++)
+		n += *c == '\n';
+	w->entries = box_alloc(n * sizeof(*w->entries));
+	w->points = box_alloc(n * sizeof(*w->points));
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (!parse_entry(line, &w->entries[w->n_entries]))
+			not_here(EPROTO);
+		w->n_entries++;
+	}
+}
+
+/* Does it show what the box writes? */
+static bool is_layer(const struct entry *e)
+{
+	return strcmp(e->type, "overlay") == 0 && strstr(e->options, "upperdir=/proc/self/fd/");
+}
+
+/* Of a root or directory of this machine: "cache/SKELETON/root" is the lowest of its layers. */
+static void find_skeleton(struct swap *w, const struct entry *root)
+{
+	const char *at = root->options;
+
+	while ((at = strstr(at, "/cache/"))) {
+		at += strlen("/cache/");
+		if (strspn(at, "0123456789abcdef") == SKELETON_LEN &&
+		    strncmp(at + SKELETON_LEN, "/root", 5) == 0)
+			memcpy(w->skeleton, at, SKELETON_LEN);
+	}
+}
+
+static bool is_remade(const struct swap *w, const struct entry *e)
+{
+	return strcmp(e->path, "/") == 0 || (!w->plan.image && box_is_host_part(e->path));
+}
+
+static bool is_on_remade(const struct swap *w, const struct entry *e)
+{
+	for (size_t i = 0; i < w->n_entries; i++)
+		if (w->entries[i].id == e->parent && is_remade(w, &w->entries[i]))
+			return true;
+	return false;
+}
+
+static void find_points(struct swap *w)
+{
+	bool found = false;
+
+	for (struct entry *e = w->entries; e < w->entries + w->n_entries; e++) {
+		if (strcmp(e->path, "/") == 0 && is_layer(e)) {
+			find_skeleton(w, e);
+			found = true;
+		}
+		if (is_remade(w, e))
+			continue;
+		/* A read-only workspace: made of what is about to be replaced. */
+		if (is_layer(e))
+			not_here(EBUSY);
+		if (is_on_remade(w, e))
+			w->points[w->n_points++] = (struct point){e->path, -1};
+	}
+	if (!found || (!w->plan.image && !*w->skeleton))
+		not_here(ENOENT);
+}
+
+static void join(int fd, int kind)
+{
+	if (setns(fd, kind) < 0)
+		box_fail_errno(errno, "enter the box");
+}
+
+static void go_outside(const struct swap *w)
+{
+	join(w->outside, CLONE_NEWNS);
+	if (fchdir(w->store) < 0)
+		box_fail_errno(errno, "state directory");
+}
+
+/* Everybody in the box whose root is the present one gets the tree behind the descriptor. */
+static void change_root(int tree_fd)
+{
+	int old = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (old < 0 || abx_move_mount_fd(tree_fd, old) < 0)
+		box_fail_errno(errno, "root of the box");
+	(void)close(old);
+	if (fchdir(tree_fd) < 0)
+		box_fail_errno(errno, "root of the box");
+}
+
+static void leave_old_root(void)
+{
+	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
+		box_fail_errno(errno, "root of the box");
+}
+
+static int empty_root(void)
+{
+	int fs = abx_fsopen("tmpfs"), tree = -1;
+
+	if (fs >= 0 && abx_fsconfig(fs, ABX_FSCONFIG_CMD_CREATE, NULL, NULL) == 0)
+		tree = abx_fsmount(fs);
+	if (tree < 0)
+		not_here(errno);
+	(void)close(fs);
+	return tree;
+}
+
+static void take_points(struct swap *w)
+{
+	for (struct point *p = w->points; p < w->points + w->n_points; p++) {
+		p->tree_fd = abx_open_tree(AT_FDCWD, p->path);
+		if (p->tree_fd < 0)
+			not_here(errno);
+	}
+}
+
+/* What was mounted there is there, with the names that it had; never through a link. */
+static void attach_points(const struct swap *w, int root)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS};
+
+	for (const struct point *p = w->points; p < w->points + w->n_points; p++) {
+		int at = (int)syscall(SYS_openat2, root, p->path + 1, &how, sizeof(how));
+
+		if (at < 0 || abx_move_mount_fd(p->tree_fd, at) < 0)
+			box_fail_errno(errno, "mount %.256s again", p->path);
+		(void)close(at);
+		(void)close(p->tree_fd);
+	}
+}
+
+static int make_new_root(const struct swap *w)
+{
+	struct box_store st;
+	int tree;
+
+	box_store_open(&st, w->rq->path, &w->plan);
+	box_mount_layers(&st, w->skeleton);
+	tree = abx_open_tree(AT_FDCWD, ".");
+	if (tree < 0)
+		box_fail_errno(errno, "root of the box");
+	if (!w->plan.image)
+		box_ignore_file_capabilities(tree);
+	box_store_close(&st);
+	return tree;
+}
+
+static void enter(struct swap *w)
+{
+	join(LB_FD_BOX, CLONE_NEWUSER);
+	box_become_root(w->rq->h.flags & LB_F_SINGLE_ID);
+	if (fchdir(LB_FD_CONTROL) < 0 || unshare(CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		not_here(errno);
+	w->outside = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	w->store = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (w->outside < 0 || w->store < 0)
+		not_here(errno);
+	join(LB_SWAP_NS_FD, CLONE_NEWNS);
+}
+
+void box_op_swap(const struct box_req *rq)
+{
+	struct swap w = {.rq = rq};
+	int root;
+
+	(void)umask(0);
+	box_plan_parse(rq, &w.plan);
+	if (!w.plan.seal)
+		box_fail(ABX_EPROTO, NULL, "helper: malformed request");
+	load_entries(&w);
+	find_points(&w);
+	enter(&w);
+	take_points(&w);
+	root = empty_root();
+	change_root(root);
+	leave_old_root();
+	(void)close(root);
+	go_outside(&w);
+	/* It says so and ends, where something else can still write there. */
+	box_seal(rq->path, w.plan.seal);
+	root = make_new_root(&w);
+	join(LB_SWAP_NS_FD, CLONE_NEWNS);
+	change_root(root);
+	attach_points(&w, root);
+	leave_old_root();
+	if (ftruncate(LB_FD_LIVE, 0) < 0)
+		box_fail_errno(errno, "root of the box");
+	box_send_kind(LB_MSG_DONE, 0);
+	_exit(0);
+}
