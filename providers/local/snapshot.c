@@ -230,8 +230,8 @@ static int32_t open_swap(struct making *m, struct local_helper_args *a, struct l
 	a->fd_out = open(path, O_RDONLY | O_CLOEXEC);
 	a->fd_live =
 		openat(m->b.dir_fd, LOCAL_SWAP, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (a->fd_in < 0 || a->fd_out < 0 || a->fd_live < 0 || flock(a->fd_live, LOCK_EX | LOCK_NB) < 0 ||
-	    pwrite(a->fd_live, "\n", 1, 0) != 1)
+	if (a->fd_in < 0 || a->fd_out < 0 || a->fd_live < 0 ||
+	    flock(a->fd_live, LOCK_EX | LOCK_NB) < 0 || pwrite(a->fd_live, "\n", 1, 0) != 1)
 		return local_fail_errno(m->call, errno, "snapshot of box %s", m->b.id);
 	a->program = m->s->box_helper;
 	a->argv = (const char *const *)plan->argv;
