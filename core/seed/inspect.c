@@ -7,7 +7,6 @@
 #include "core/seed/attrs.h"
 #include "core/seed/layout.h"
 #include "core/seed/seed-state.h"
-#include "core/util/archive.h"
 #include "core/util/parse.h"
 
 #define INFO_FILE_MAX ((size_t)4 << 20)
@@ -291,8 +290,6 @@ static int inspect(struct abx_seed *s, struct abx_err *err)
 	r = abx_layout_check(s->workspace, &kind, err);
 	if (r < 0)
 		return r;
-	/* Needed later; git is waited for anyway. */
-	abx_archive_preload();
 	s->info.git = kind == ABX_WORKSPACE_GIT;
 	r = s->info.git ? inspect_git(s, err)
 			: abx_seed_files_walk(s->workspace, s->root_fd, &s->files, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libarchive opened when needed, and the writing of tar streams. */
+/* libarchive opened when streams are read, and the writing of tar streams. */
 #include "core/util/archive.h"
 
 #include <dlfcn.h>
@@ -8,10 +8,12 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "abxsdk/tar.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
 #define CHUNK_BYTES (256 * 1024)
+#define HEAD_MAX ((size_t)4 << 20)
 #define PERMISSIONS 0777
 
 static struct abx_archive_api api;
@@ -51,40 +53,11 @@ const struct abx_archive_api *abx_archive_api(struct abx_err *err)
 	return NULL;
 }
 
-static void *preload(void *arg)
-{
-	(void)arg;
-	(void)pthread_once(&api_once, api_open);
-	return NULL;
-}
-
-static pthread_once_t preload_once = PTHREAD_ONCE_INIT;
-
-static void preload_start(void)
-{
-	pthread_attr_t attr;
-	pthread_t thread;
-
-	if (pthread_attr_init(&attr))
-		return;
-	if (pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED) == 0)
-		(void)pthread_create(&thread, &attr, preload, NULL);
-	(void)pthread_attr_destroy(&attr);
-}
-
-void abx_archive_preload(void)
-{
-	(void)pthread_once(&preload_once, preload_start);
-}
-
 struct abx_tar {
-	const struct abx_archive_api *la;
-	struct archive *a;
-	struct archive_entry *entry;
+	struct abx_buf head; /* of the entry under way */
 	unsigned char *chunk;
+	size_t used;
 	int fd, stop_fd;
-	int io_errno; /* why the stream failed */
-	bool closing;
 	uint64_t written;
 	int (*watch)(void *ctx, uint64_t written);
 	void *watch_ctx;
@@ -101,31 +74,27 @@ static int wait_writable(struct abx_tar *t)
 	return fds[1].revents ? ECANCELED : 0;
 }
 
-/* libarchive leaks its buffer when a write fails under a header, so none does: it is told
- * that all went well, and io_errno is looked at after each call.  Only the end of a stream
- * that was given up fails, lest it be filled up with zeros to its announced size. */
-static la_ssize_t on_write(struct archive *a, void *ctx, const void *data, size_t len)
+static int flush(struct abx_tar *t, struct abx_err *err)
 {
-	struct abx_tar *t = ctx;
+	size_t done = 0;
+	int e = 0;
 
-	(void)a;
-	if (t->closing)
-		return -1;
-	while (!t->io_errno) {
-		const ssize_t n = write(t->fd, data, len);
+	while (!e && done < t->used) {
+		const ssize_t n = write(t->fd, t->chunk + done, t->used - done);
 
-		if (n >= 0) {
-			t->written += (uint64_t)n;
-			if (!t->watch || t->watch(t->watch_ctx, t->written) == 0)
-				return n;
-			t->io_errno = ECANCELED;
-		} else {
-			t->io_errno = errno == EAGAIN  ? wait_writable(t)
-				      : errno == EINTR ? 0
-						       : errno;
+		if (n < 0) {
+			e = errno == EAGAIN ? wait_writable(t) : errno == EINTR ? 0 : errno;
+			continue;
 		}
+		done += (size_t)n;
+		t->written += (uint64_t)n;
+		if (t->watch && t->watch(t->watch_ctx, t->written) != 0)
+			e = ECANCELED;
 	}
-	return (la_ssize_t)len;
+	t->used = 0;
+	if (e == ECANCELED)
+		return abx_err_set(err, ABX_ECANCELED, "write archive: given up");
+	return e ? abx_err_errno(err, e, "write archive") : 0;
 }
 
 void abx_tar_watch(struct abx_tar *t, int (*watch)(void *ctx, uint64_t written), void *ctx)
@@ -134,119 +103,127 @@ void abx_tar_watch(struct abx_tar *t, int (*watch)(void *ctx, uint64_t written),
 	t->watch_ctx = ctx;
 }
 
-static int tar_fail(const struct abx_tar *t, const char *name, struct abx_err *err)
-{
-	const char *text = t->la->error_string(t->a);
-	char shown[200];
-
-	abx_quote_text(name, shown, sizeof(shown));
-	if (t->io_errno == ECANCELED)
-		return abx_err_set(err, ABX_ECANCELED, "write archive: given up");
-	if (t->io_errno)
-		return abx_err_errno(err, t->io_errno, "write archive");
-	return abx_err_set(err, ABX_EIO, "write archive: '%s': %s", shown, text ? text : "failed");
-}
-
 int abx_tar_open(int fd, int stop_fd, struct abx_tar **ret, struct abx_err *err)
 {
-	const struct abx_archive_api *la = abx_archive_api(err);
 	struct abx_tar *t;
-	int r;
 
-	if (!la)
-		return ABX_EIO;
 	if (stop_fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
 		return abx_err_errno(err, errno, "write archive");
 	t = abx_xcalloc(1, sizeof(*t));
-	t->la = la;
+	t->head = (struct abx_buf)ABX_BUF_INIT(HEAD_MAX);
 	t->fd = fd;
 	t->stop_fd = stop_fd;
 	t->chunk = abx_xcalloc(1, CHUNK_BYTES);
-	t->a = la->write_new();
-	t->entry = la->entry_new();
-	r = t->a && t->entry ? ARCHIVE_OK : ARCHIVE_FATAL;
-	if (r == ARCHIVE_OK)
-		r = la->write_set_format_gnutar(t->a);
-	if (r == ARCHIVE_OK)
-		r = la->write_set_bytes_per_block(t->a, CHUNK_BYTES);
-	/* The end must not be padded to a whole block: small trees are small streams. */
-	if (r == ARCHIVE_OK)
-		r = la->write_set_bytes_in_last_block(t->a, 1);
-	if (r == ARCHIVE_OK)
-		r = la->write_open(t->a, t, NULL, on_write, NULL);
-	if (r != ARCHIVE_OK) {
-		abx_tar_close(t);
-		return abx_err_set(err, ABX_ENOMEM, "write archive: libarchive does not start");
-	}
 	*ret = t;
 	return 0;
 }
 
+/* `data` NULL: zeros. */
+static int put(struct abx_tar *t, const void *data, size_t len, struct abx_err *err)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		const size_t room = CHUNK_BYTES - t->used,
+			     n = len - done < room ? len - done : room;
+		int r;
+
+		if (data)
+			memcpy(t->chunk + t->used, (const unsigned char *)data + done, n);
+		else
+			memset(t->chunk + t->used, 0, n);
+		t->used += n;
+		done += n;
+		r = t->used == CHUNK_BYTES ? flush(t, err) : 0;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* What is left when it is not called has no end: a cut stream looks cut. */
 int abx_tar_finish(struct abx_tar *t, struct abx_err *err)
 {
-	return t->la->write_close(t->a) == ARCHIVE_OK && !t->io_errno ? 0 : tar_fail(t, "", err);
+	const int r = put(t, NULL, 2 * ABX_TAR_BLOCK, err);
+
+	return r < 0 ? r : flush(t, err);
 }
 
 void abx_tar_close(struct abx_tar *t)
 {
 	if (!t)
 		return;
-	if (t->entry)
-		t->la->entry_free(t->entry);
-	if (t->a) {
-		/* Freeing an unfinished archive finishes it: a cut stream must look cut. */
-		t->closing = true;
-		(void)t->la->write_free(t->a);
-	}
+	abx_buf_release(&t->head);
 	free(t->chunk);
 	free(t);
 }
 
-static int put_header(struct abx_tar *t, const char *name, mode_t mode, time_t mtime, uint64_t size,
-		      const char *target, struct abx_err *err)
+static int put_head(struct abx_tar *t, const struct abx_tar_head *head, struct abx_err *err)
 {
-	const struct abx_archive_api *la = t->la;
+	char shown[200];
 
-	la->entry_clear(t->entry);
-	la->entry_set_pathname(t->entry, name);
-	la->entry_set_filetype(t->entry, mode & S_IFMT);
-	la->entry_set_perm(t->entry, mode & PERMISSIONS);
-	la->entry_set_mtime(t->entry, mtime, 0);
-	la->entry_set_size(t->entry, (la_int64_t)size);
-	if (target)
-		la->entry_set_symlink(t->entry, target);
-	if (la->write_header(t->a, t->entry) != ARCHIVE_OK || t->io_errno)
-		return tar_fail(t, name, err);
-	return 0;
-}
-
-static int put_data(struct abx_tar *t, const char *name, const void *data, size_t len,
-		    struct abx_err *err)
-{
-	if (!len)
-		return 0;
-	if (t->la->write_data(t->a, data, len) != (la_ssize_t)len || t->io_errno)
-		return tar_fail(t, name, err);
-	return 0;
+	abx_buf_reset(&t->head);
+	abx_tar_head_add(&t->head, head);
+	if (!t->head.failed)
+		return put(t, t->head.data, t->head.len, err);
+	abx_quote_text(head->name, shown, sizeof(shown));
+	return abx_err_set(err, ABX_EINVAL, "write archive: '%s': the name is too long", shown);
 }
 
 int abx_tar_dir(struct abx_tar *t, const char *name, mode_t mode, time_t mtime, struct abx_err *err)
 {
-	return put_header(t, name, S_IFDIR | (mode & PERMISSIONS) | S_IRWXU, mtime, 0, NULL, err);
+	const struct abx_tar_head head = {.type = ABX_TAR_DIR,
+					  .name = name,
+					  .mode = (mode & PERMISSIONS) | S_IRWXU,
+					  .mtime_s = mtime};
+
+	return put_head(t, &head, err);
 }
 
 int abx_tar_symlink(struct abx_tar *t, const char *name, const char *target, time_t mtime,
 		    struct abx_err *err)
 {
-	return put_header(t, name, S_IFLNK | PERMISSIONS, mtime, 0, target, err);
+	const struct abx_tar_head head = {.type = ABX_TAR_SYMLINK,
+					  .name = name,
+					  .target = target,
+					  .mode = PERMISSIONS,
+					  .mtime_s = mtime};
+
+	return put_head(t, &head, err);
+}
+
+int abx_tar_hardlink(struct abx_tar *t, const char *name, const char *target, mode_t mode,
+		     time_t mtime, struct abx_err *err)
+{
+	const struct abx_tar_head head = {.type = ABX_TAR_HARDLINK,
+					  .name = name,
+					  .target = target,
+					  .mode = mode & PERMISSIONS,
+					  .mtime_s = mtime};
+
+	return put_head(t, &head, err);
+}
+
+static int put_file_head(struct abx_tar *t, const char *name, mode_t mode, time_t mtime,
+			 uint64_t size, struct abx_err *err)
+{
+	const struct abx_tar_head head = {.type = ABX_TAR_FILE,
+					  .name = name,
+					  .mode = mode & PERMISSIONS,
+					  .size = size,
+					  .mtime_s = mtime};
+
+	return put_head(t, &head, err);
 }
 
 int abx_tar_bytes(struct abx_tar *t, const char *name, mode_t mode, time_t mtime, const void *data,
 		  size_t len, struct abx_err *err)
 {
-	const int r = put_header(t, name, S_IFREG | (mode & PERMISSIONS), mtime, len, NULL, err);
+	int r = put_file_head(t, name, mode, mtime, len, err);
 
-	return r < 0 ? r : put_data(t, name, data, len, err);
+	if (r == 0 && len)
+		r = put(t, data, len, err);
+	return r < 0 ? r : put(t, NULL, abx_tar_padding(len), err);
 }
 
 static int changed(const char *name, struct abx_err *err)
@@ -263,19 +240,15 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-int abx_tar_file(struct abx_tar *t, const char *name, int fd, const struct stat *st,
-		 struct abx_sha1 *blob, struct abx_err *err)
+/* Read into the chunk, where the stream goes on. */
+static int put_content(struct abx_tar *t, const char *name, int fd, uint64_t left,
+		       struct abx_sha1 *blob, struct abx_err *err)
 {
-	uint64_t left = (uint64_t)st->st_size;
-	struct stat now;
-	int r = put_header(t, name, S_IFREG | (st->st_mode & PERMISSIONS), st->st_mtim.tv_sec, left,
-			   NULL, err);
-
-	if (blob)
-		abx_blob_id_init(blob, left);
-	while (r == 0 && left) {
-		const size_t want = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
-		const ssize_t n = read(fd, t->chunk, want);
+	while (left) {
+		unsigned char *at = t->chunk + t->used;
+		const size_t room = CHUNK_BYTES - t->used;
+		const ssize_t n = read(fd, at, left < room ? (size_t)left : room);
+		int r = 0;
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -284,10 +257,30 @@ int abx_tar_file(struct abx_tar *t, const char *name, int fd, const struct stat 
 		if (n == 0)
 			return changed(name, err);
 		if (blob)
-			abx_sha1_update(blob, t->chunk, (size_t)n);
-		r = put_data(t, name, t->chunk, (size_t)n, err);
+			abx_sha1_update(blob, at, (size_t)n);
+		t->used += (size_t)n;
 		left -= (uint64_t)n;
+		if (t->used == CHUNK_BYTES)
+			r = flush(t, err);
+		if (r < 0)
+			return r;
 	}
+	return 0;
+}
+
+int abx_tar_file(struct abx_tar *t, const char *name, int fd, const struct stat *st,
+		 struct abx_sha1 *blob, struct abx_err *err)
+{
+	const uint64_t size = (uint64_t)st->st_size;
+	struct stat now;
+	int r = put_file_head(t, name, st->st_mode, st->st_mtim.tv_sec, size, err);
+
+	if (blob)
+		abx_blob_id_init(blob, size);
+	if (r == 0)
+		r = put_content(t, name, fd, size, blob, err);
+	if (r == 0)
+		r = put(t, NULL, abx_tar_padding(size), err);
 	if (r < 0)
 		return r;
 	if (fstat(fd, &now) < 0)

@@ -2,9 +2,8 @@
 /*
  * core/util/archive.h: tar streams, both ways, in constant memory.
  *
- * libarchive does the format.  It is opened when the first tree is moved, because linking it
- * would cost every command milliseconds; abx_archive_preload() opens it on a thread while
- * something else is waited for.
+ * What is written is plain and made here; libarchive reads what others wrote.  It is opened
+ * when the first stream is read: its start costs milliseconds, as much as a small tree.
  *
  * Streams are GNU tar: names and link targets are raw bytes of any length, sizes have no
  * limit, and every tar in use reads them.  Times are whole seconds.  Owners are not said.
@@ -31,15 +30,10 @@
 /* The functions that are used, each a member of abx_archive_api without its "archive_". */
 /* clang-format off */
 #define ABX_ARCHIVE_FUNCTIONS(F) \
-	F(entry_clear) F(entry_filetype) F(entry_free) F(entry_hardlink) \
-	F(entry_mtime) F(entry_mtime_nsec) F(entry_new) F(entry_pathname) \
-	F(entry_perm) F(entry_set_filetype) F(entry_set_mtime) F(entry_set_pathname) \
-	F(entry_set_perm) F(entry_set_size) F(entry_set_symlink) F(entry_size) \
-	F(entry_symlink) F(error_string) F(read_data_block) F(read_free) F(read_new) \
-	F(read_next_header) F(read_open_fd) F(read_support_format_tar) F(write_close) \
-	F(write_data) F(write_free) F(write_header) F(write_new) F(write_open) \
-	F(write_set_bytes_in_last_block) F(write_set_bytes_per_block) \
-	F(write_set_format_gnutar)
+	F(entry_filetype) F(entry_hardlink) F(entry_mtime) F(entry_mtime_nsec) \
+	F(entry_pathname) F(entry_perm) F(entry_size) F(entry_symlink) F(error_string) \
+	F(read_data_block) F(read_free) F(read_new) F(read_next_header) F(read_open_fd) \
+	F(read_support_format_tar)
 /* clang-format on */
 
 #define ABX_ARCHIVE_MEMBER(name) __typeof__(archive_##name) *name;
@@ -50,8 +44,6 @@ struct abx_archive_api {
 
 /* The library, or NULL with ABX_EIO when it is not installed.  Thread-safe. */
 const struct abx_archive_api *abx_archive_api(struct abx_err *err);
-/* Start opening it on a thread of its own; never fails, at most one thread a process. */
-void abx_archive_preload(void);
 
 /* ---- writing ---- */
 
@@ -72,6 +64,9 @@ int abx_tar_dir(struct abx_tar *t, const char *name, mode_t mode, time_t mtime,
 		struct abx_err *err);
 int abx_tar_symlink(struct abx_tar *t, const char *name, const char *target, time_t mtime,
 		    struct abx_err *err);
+/* A second name for `target`, an entry before. */
+int abx_tar_hardlink(struct abx_tar *t, const char *name, const char *target, mode_t mode,
+		     time_t mtime, struct abx_err *err);
 int abx_tar_bytes(struct abx_tar *t, const char *name, mode_t mode, time_t mtime, const void *data,
 		  size_t len, struct abx_err *err);
 /* The content of `fd`, a regular file that was just opened, as `st` (its fstat) says.
