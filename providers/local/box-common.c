@@ -261,6 +261,16 @@ void box_make_parents(const char *path, bool itself)
 	free(copy);
 }
 
+void box_enter_target(const struct box_req *rq)
+{
+	if (rq->path[0] != '/')
+		box_fail(ABX_EINVAL, NULL, "put: %.512s: not an absolute path", rq->path);
+	if (rq->h.flags & LB_F_CREATE_PARENTS)
+		box_make_parents(rq->path, true);
+	if (chdir(rq->path) < 0)
+		box_fail_errno(errno, "put: %.512s", rq->path);
+}
+
 int box_run_child(int (*fn)(void *), void *arg)
 {
 	pid_t pid = abx_child_start(fn, arg, CLONE_FILES);

@@ -43,6 +43,8 @@ int main(int argc, char **argv)
 		box_serve(&rq, box_upload);
 	case LB_OP_DOWNLOAD:
 		box_serve(&rq, box_download);
+	case LB_OP_PUT_TAR:
+		box_serve(&rq, box_put_tar);
 	case LB_OP_LIST:
 		box_serve(&rq, box_list);
 	case LB_OP_GATHER:

@@ -51,6 +51,8 @@ void box_write_all(int fd, const void *data, size_t len);
 void box_forget_pages(void);
 /* Make the directories above `path`, and `path` itself when `itself`. */
 void box_make_parents(const char *path, bool itself);
+/* Where a tar stream is unpacked: made when asked for, and the current directory from now on. */
+void box_enter_target(const struct box_req *rq);
 void *box_shared(size_t n); /* abx_child_shared() */
 /* abx_child_start() with common descriptors, and waited for; returns its wait status. */
 int box_run_child(int (*fn)(void *), void *arg);
@@ -181,5 +183,8 @@ _Noreturn void box_exec(const struct box_req *rq);
 int box_upload(const struct box_req *rq);
 int box_download(const struct box_req *rq);
 int box_list(const struct box_req *rq);
+
+/* box-tar.c */
+int box_put_tar(const struct box_req *rq);
 
 #endif

@@ -6,16 +6,17 @@
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 /* Run a helper to its end.  It has written to, or read from, the caller's descriptor. */
 static int32_t run_helper(struct abx_session *s, struct abx_call *call, const char *id,
-			  struct local_helper_args *a)
+			  struct local_helper_args *a, uint32_t *ret_kind)
 {
 	struct local_box b = LOCAL_BOX_INIT;
 	struct local_run run = LOCAL_RUN_INIT;
 	struct local_helper h = LOCAL_HELPER_INIT;
-	struct lb_msg m;
+	struct lb_msg m = {.kind = 0};
 	int32_t r = local_box_enter(s, call, id, &b, &run, a);
 
 	if (r == ABX_OK)
@@ -26,10 +27,33 @@ static int32_t run_helper(struct abx_session *s, struct abx_call *call, const ch
 			local_helper_wait(&h);
 		else
 			local_helper_kill(&h);
+		*ret_kind = m.kind;
 	}
 	local_run_release(&run);
 	local_box_release(&b);
 	return r;
+}
+
+/* By the small helper as far as it gets: nearly always to the end. */
+static int32_t put_tar(struct abx_session *s, struct abx_call *call, const char *id,
+		       struct local_helper_args *a)
+{
+	abx_autoclose int rest = memfd_create("agentbox-rest", MFD_CLOEXEC);
+	uint32_t kind = 0;
+	int32_t r;
+
+	if (rest < 0)
+		return local_fail_errno(call, errno, "transfer: memory");
+	a->program = s->box_helper;
+	a->fd_out = rest;
+	r = run_helper(s, call, id, a, &kind);
+	if (r != ABX_OK || kind != LB_MSG_MORE)
+		return r;
+	if (lseek(rest, 0, SEEK_SET) < 0)
+		return local_fail_errno(call, errno, "transfer: memory");
+	a->program = s->tar_helper;
+	a->req.flags |= LB_F_REST;
+	return run_helper(s, call, id, a, &kind);
 }
 
 static int32_t transfer(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
@@ -39,6 +63,7 @@ static int32_t transfer(struct abx_session *s, struct abx_call *call, const stru
 	bool in = op == LB_OP_UPLOAD || op == LB_OP_PUT_TAR;
 	bool tar = op == LB_OP_PUT_TAR || op == LB_OP_GET_TAR;
 	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = op};
+	uint32_t kind;
 	struct stat st;
 
 	if (t->flags & ~known)
@@ -62,7 +87,10 @@ static int32_t transfer(struct abx_session *s, struct abx_call *call, const stru
 		a.fd_in = t->fd;
 	else
 		a.fd_out = t->fd;
-	return run_helper(s, call, sb->id, &a);
+	/* The other one counts bytes and knows owners. */
+	if (op == LB_OP_PUT_TAR && t->size_bytes < 0 && !(t->flags & ABX_XFER_NO_OWNER))
+		return put_tar(s, call, sb->id, &a);
+	return run_helper(s, call, sb->id, &a, &kind);
 }
 
 int32_t local_upload(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,

@@ -70,6 +70,7 @@ enum lb_map {
 #define LB_F_READ_ONLY UINT32_C(128)	/* read-only workspace */
 #define LB_F_FIRST UINT32_C(256)	/* the box starts for the first time */
 #define LB_F_PROBE UINT32_C(512)	/* end when the box could run */
+#define LB_F_REST UINT32_C(0x20000)	/* put: standard output has what was read already */
 #define LB_F_HOST_NET UINT32_C(0x10000) /* the box has no network namespace of its own */
 
 #define LB_F_INSIDE UINT32_C(1024) /* merge: in the user namespace of the box */
@@ -96,6 +97,7 @@ enum lb_kind {
 	LB_MSG_FAIL,	    /* code: ABX_E*; text, remedy */
 	LB_MSG_DONE,	    /* value: bytes */
 	LB_MSG_WARN,	    /* text; work goes on */
+	LB_MSG_MORE,	    /* put: what was read and not used is on standard output */
 	LB_MSG_IN_USE,	    /* seal: something can still write to the layer (code: errno) */
 };
 

@@ -15,15 +15,11 @@ static int put(const struct box_req *rq)
 	struct tar_unpack u = {
 		.size_bytes = rq->h.size_bytes,
 		.keep_owner = rq->h.flags & LB_F_KEEP_OWNER,
+		.begun = rq->h.flags & LB_F_REST,
 		.what = rq->path,
 	};
 
-	if (rq->path[0] != '/')
-		box_fail(ABX_EINVAL, NULL, "put: %.512s: not an absolute path", rq->path);
-	if (rq->h.flags & LB_F_CREATE_PARENTS)
-		box_make_parents(rq->path, true);
-	if (chdir(rq->path) < 0)
-		box_fail_errno(errno, "put: %.512s", rq->path);
+	box_enter_target(rq);
 	box_send_kind(LB_MSG_DONE, tar_unpack(&u));
 	return 0;
 }

@@ -16,6 +16,7 @@
 
 struct source {
 	const char *what;
+	int fd; /* where the stream goes on */
 	char *buffer;
 	int64_t left; /* -1: until the end */
 	int64_t done;
@@ -32,8 +33,12 @@ static la_ssize_t read_source(struct archive *a, void *arg, const void **ret_dat
 	if (!want)
 		return 0;
 	do
-		n = read(STDIN_FILENO, s->buffer, want);
+		n = read(s->fd, s->buffer, want);
 	while (n < 0 && errno == EINTR);
+	if (n == 0 && s->fd != STDIN_FILENO) {
+		s->fd = STDIN_FILENO;
+		return read_source(a, arg, ret_data);
+	}
 	if (n < 0) {
 		archive_set_error(a, errno, "read: %s", strerror(errno));
 		return ARCHIVE_FATAL;
@@ -219,7 +224,9 @@ static void write_entry(const struct tar_unpack *u, struct archive *in, struct a
 
 int64_t tar_unpack(const struct tar_unpack *u)
 {
-	struct source s = {.what = u->what, .left = u->size_bytes};
+	struct source s = {.what = u->what,
+			   .fd = u->begun ? STDOUT_FILENO : STDIN_FILENO,
+			   .left = u->size_bytes};
 	struct archive_entry *e;
 	struct archive *in, *out;
 	const void *rest;

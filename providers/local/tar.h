@@ -16,6 +16,7 @@ struct tar_unpack {
 	bool keep_owner;    /* numeric ids of the stream instead of the caller's own */
 	bool is_image;	    /* a whole root, and this process is confined to it: setuid bits and
 			     * capabilities too, absolute names, links on the way */
+	bool begun;	    /* what was read of it already is on standard output */
 	const char *what;   /* for messages */
 };
 /* Returns the bytes of the stream. */

@@ -74,7 +74,7 @@ START_TEST(names)
 	check_name(100, 3);
 	check_name(510, 3);
 	check_name(511, 4);
-	check_name(2047, 6);
+	check_name(2046, 6);
 }
 END_TEST
 
