@@ -5,12 +5,16 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abxsdk/tar.h"
+
+#define LONG_NAME_MAX ((uint64_t)1 << 20)
 #define READ_BYTES ((size_t)256 << 10)
 #define SPECIAL_BITS 07000
 
@@ -222,6 +226,40 @@ static void write_entry(const struct tar_unpack *u, struct archive *in, struct a
 		fail_archive(u, out, name);
 }
 
+/* libarchive sets the times of directories that exist at once, so what came into them later
+ * has changed those that were made before the stream was handed over. */
+static void restore_dir_times(void)
+{
+	char block[ABX_TAR_BLOCK], *long_name = NULL;
+	struct abx_tar_head head;
+	struct abx_tar_room room;
+	off_t at = 0;
+
+	while (pread(STDOUT_FILENO, block, sizeof(block), at) == (ssize_t)sizeof(block) &&
+	       abx_tar_head_parse(block, &room, &head) == 0 &&
+	       (head.type == ABX_TAR_DIR ||
+		(head.type == ABX_TAR_LONG_NAME && head.size <= LONG_NAME_MAX))) {
+		at += (off_t)sizeof(block);
+		if (head.type == ABX_TAR_LONG_NAME) {
+			free(long_name);
+			long_name = box_alloc((size_t)head.size + 1);
+			if (pread(STDOUT_FILENO, long_name, (size_t)head.size, at) !=
+			    (ssize_t)head.size)
+				break;
+			at += (off_t)(head.size + abx_tar_padding(head.size));
+		} else {
+			const struct timespec t[2] = {{.tv_nsec = UTIME_OMIT},
+						      {.tv_sec = head.mtime_s}};
+
+			(void)utimensat(AT_FDCWD, long_name ? long_name : head.name, t,
+					AT_SYMLINK_NOFOLLOW);
+			free(long_name);
+			long_name = NULL;
+		}
+	}
+	free(long_name);
+}
+
 int64_t tar_unpack(const struct tar_unpack *u)
 {
 	struct source s = {.what = u->what,
@@ -247,6 +285,8 @@ int64_t tar_unpack(const struct tar_unpack *u)
 		;
 	if (archive_write_close(out) < (u->is_image ? ARCHIVE_WARN : ARCHIVE_OK))
 		fail_archive(u, out, NULL);
+	if (u->begun)
+		restore_dir_times();
 	if (u->size_bytes >= 0 && s.left > 0)
 		box_fail(ABX_EIO, NULL, "%s: %.256s: the stream ended %lld bytes early", verb(u),
 			 u->what, (long long)s.left);

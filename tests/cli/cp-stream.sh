@@ -8,6 +8,19 @@ printf 'hello\n' >"$T/plain/file"
 head -c 300000 /dev/urandom >"$T/bytes"
 make_repo "$T/tree" >/dev/null
 rm -rf "$T/tree/.git"
+# First plain entries, then extended ones, in a directory that is there by then.
+mkdir -p "$T/mixed/d/e"
+(cd "$T/mixed/d" && echo one >1 && echo two >2 && echo other >1é && echo deep >e/3)
+chmod 750 "$T/mixed/d"
+touch -d @1000000001 "$T/mixed/d/e"
+touch -d @1000000000 "$T/mixed/d"
+(
+	cd "$T/mixed"
+	tar -b 1 --format=gnu --no-recursion -c d d/1 d/e | head -c -1024
+	tar --format=posix -c d/1é d/2 d/e/3
+) >"$T/mixed.tar"
+head -c 200000 "$T/bytes" >"$T/mixed/big"
+tar --format=gnu -C "$T/mixed" -c big | head -c 100000 >"$T/cut.tar"
 providers=mock
 if ab doctor --provider local >/dev/null 2>&1; then
 	providers="$providers local"
@@ -45,6 +58,20 @@ for p in $providers; do
 	is "$(cd "$T/$p.tree" && find . -type f -print0 | sort -z | xargs -0 sha256sum)" \
 		"$(cd "$T/tree" && find . -type f -print0 | sort -z | xargs -0 sha256sum)" \
 		"$p: the same files"
+	ab exec "$box" -- mkdir mixed </dev/null
+	ok "$p: a stream of two formats" into "$T/mixed.tar" "$box:mixed"
+	is "$(ab exec "$box" -- sh -c 'cd mixed && stat -c "%n %a %Y" d && cat d/1 d/1é d/2 d/e/3' \
+		</dev/null)" "$(echo "d 750 1000000000
+one
+other
+two
+deep")" "$p: all of it, with the time of the directory"
+	# Where tar does it, what came into a directory that it had finished counts.
+	[ "$p" != local ] || is "$(ab exec "$box" -- stat -c %Y mixed/d/e </dev/null)" 1000000001 \
+		"$p: and of the one in it"
+	ok "$p: the same over itself" into "$T/mixed.tar" "$box:mixed"
+	no "$p: a stream that is cut" into "$T/cut.tar" "$box:mixed/d"
+
 	no "$p: what is no tar stream does not go into a directory" into "$T/bytes" "$box:dir"
 
 	one_line_error 1 'not in the box' "$p: nothing there" ab cp "$box:none" -
