@@ -7,6 +7,7 @@
 #include "core/box/create.h"
 #include "core/box/lifecycle.h"
 #include "core/box/recover.h"
+#include "core/box/running.h"
 #include "core/box/undo.h"
 #include "core/checkpoint/store.h"
 #include "core/checkpoint/take.h"
@@ -77,6 +78,8 @@ int abx_box_checkpoint(struct abx_app *app, struct abx_box *box, const char *nam
 		return r;
 	seed = seed_path(app, box);
 	r = abx_checkpoint_take(&k, box, name, seed, ret, err);
+	if (r == ABX_ENOTFOUND)
+		r = abx_box_blame(app, box, r, err);
 	/* There is a checkpoint, whatever becomes of the box. */
 	if (settle(app, box, was, &why) < 0)
 		abx_warn("%s", why.text);
@@ -176,6 +179,8 @@ int abx_box_fork(struct abx_app *app, struct abx_box *box, const struct abx_fork
 		r = begin(app, box, how->stop, &k, &lock, &was, err);
 	if (r == 0)
 		r = abx_checkpoint_snapshot(&k, box, &attempt, &point, err);
+	if (lock >= 0 && r == ABX_ENOTFOUND)
+		r = abx_box_blame(app, box, r, err);
 	if (lock >= 0 && settle(app, box, was, &why) < 0)
 		abx_warn("%s", why.text);
 	abx_cleanup_close(&lock);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/box/exec.h"
-#include "core/box/lifecycle.h"
+#include "core/box/running.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
@@ -16,7 +16,7 @@
 int abx_copier_open(struct abx_app *app, struct abx_box *box, struct abx_copier *ret,
 		    struct abx_err *err)
 {
-	int r = abx_lifecycle_ensure_running(app, box, err);
+	int r = abx_box_ensure_running(app, box, err);
 
 	if (r == 0)
 		r = abx_app_cloud_of(app, box, &ret->cloud, err);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "abxsdk/fs.h"
-#include "core/box/lifecycle.h"
+#include "core/box/running.h"
 #include "core/util/parse.h"
 
 #define EXIT_TIMED_OUT 124
@@ -166,7 +166,7 @@ int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec
 	struct abx_sandbox s;
 	struct abx_cloud *cloud;
 	bool started = false;
-	int r = abx_lifecycle_ensure_running(app, box, err);
+	int r = abx_box_ensure_running(app, box, err);
 
 	if (r == 0)
 		r = abx_app_cloud_of(app, box, &cloud, err);
@@ -178,9 +178,10 @@ int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec
 	if (r == ABX_ESTATE && started)
 		return abx_err_set(err, ABX_ESTATE,
 				   "box '%s' was stopped while the command ran in it", box->name);
+	r = abx_box_blame(app, box, r, err);
 	/* The machine restarted, or the box was stopped behind our back: nothing ran yet. */
 	if (r == ABX_ESTATE) {
-		r = abx_lifecycle_start(app, box, err);
+		r = abx_box_start_again(app, box, err);
 		if (r < 0)
 			return r;
 		o.box_id = box->id;

@@ -6,6 +6,7 @@
 
 #include "core/box/copy-io.h"
 #include "core/box/exec-text.h"
+#include "core/box/running.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
@@ -114,30 +115,37 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->f.name, y->f.name);
 }
 
+struct question {
+	struct abx_app *app;
+	const char *path;
+	struct abx_file_list *ret;
+};
+
+static int list(void *ctx, struct abx_box *box, struct abx_err *err)
+{
+	const struct question *q = ctx;
+	struct abx_copier c = {0};
+	char shown[256];
+	int r = abx_copier_open(q->app, box, &c, err);
+
+	if (r < 0)
+		return r;
+	abx_quote_text(q->path, shown, sizeof(shown));
+	c.opts.timeout_ms = LIST_TIMEOUT_MS;
+	if (!abx_cloud_table(c.cloud)->list_files)
+		return ask_box(&c, q->path, shown, q->ret, err);
+	r = abx_cloud_list_files(c.cloud, &c.opts, &c.sandbox, q->path, q->ret, err);
+	return r < 0 ? abx_err_wrap(err, "'%s' in the box '%s'", shown, c.sandbox.name) : 0;
+}
+
 int abx_box_files(struct abx_app *app, struct abx_box *box, const char *dir,
 		  struct abx_file_list *ret, struct abx_err *err)
 {
 	abx_autofree char *path = abx_copy_box_path(dir);
-	struct abx_file_list list = {0};
-	struct abx_copier c = {0};
-	char shown[256];
-	int r = abx_copier_open(app, box, &c, err);
+	struct question q = {app, path, ret};
+	int r = abx_box_work(app, box, list, &q, err);
 
-	if (r < 0)
-		return r;
-	abx_quote_text(path, shown, sizeof(shown));
-	c.opts.timeout_ms = LIST_TIMEOUT_MS;
-	if (abx_cloud_table(c.cloud)->list_files) {
-		r = abx_cloud_list_files(c.cloud, &c.opts, &c.sandbox, path, &list, err);
-		if (r < 0)
-			return abx_err_wrap(err, "'%s' in the box '%s'", shown, c.sandbox.name);
-	} else {
-		r = ask_box(&c, path, shown, &list, err);
-		if (r < 0)
-			return r;
-	}
-	if (list.len)
-		qsort(list.items, list.len, sizeof(*list.items), by_name);
-	*ret = list;
-	return 0;
+	if (r == 0 && ret->len)
+		qsort(ret->items, ret->len, sizeof(*ret->items), by_name);
+	return r;
 }

@@ -127,12 +127,13 @@ static int set_state(struct abx_app *app, struct abx_box *box, enum abx_box_stat
 	return abx_boxes_update(app->db, box, err);
 }
 
-static int say_gone(struct abx_app *app, struct abx_box *box, struct abx_err *err)
+int abx_lifecycle_say_gone(struct abx_app *app, struct abx_box *box, struct abx_err *err)
 {
 	(void)set_state(app, box, ABX_BOX_GONE, NULL);
-	(void)abx_err_set(err, ABX_ENOBOX, "box '%s': %s does not have it any more", box->name,
-			  box->provider);
-	return abx_err_remedy(err, "agentbox destroy %s removes the record", box->name);
+	(void)abx_err_set(err, ABX_ENOBOX, "box '%s' is gone: %s does not have it any more",
+			  box->name, box->provider);
+	(void)abx_err_remedy(err, "agentbox destroy %s removes the record", box->name);
+	return ABX_ENOBOX;
 }
 
 /* The provider's own words on it were recorded while it changed. */
@@ -175,7 +176,7 @@ int abx_lifecycle_start_locked(struct abx_app *app, struct abx_box *box, struct 
 	if (r == 0)
 		r = start_or_resume(cloud, box, err);
 	if (r == ABX_ENOTFOUND)
-		return say_gone(app, box, err);
+		return abx_lifecycle_say_gone(app, box, err);
 	return r < 0 ? r : settle_state(app, box, ABX_BOX_RUNNING, err);
 }
 
@@ -213,7 +214,7 @@ int abx_lifecycle_stop_locked(struct abx_app *app, struct abx_box *box, int64_t 
 	req.grace_ms = grace_ms >= 0 ? grace_ms : DEFAULT_GRACE_MS;
 	r = abx_cloud_stop(cloud, &o, &s, &req, err);
 	if (r == ABX_ENOTFOUND)
-		return say_gone(app, box, err);
+		return abx_lifecycle_say_gone(app, box, err);
 	return r < 0 ? r : set_state(app, box, ABX_BOX_STOPPED, err);
 }
 
@@ -240,7 +241,7 @@ int abx_lifecycle_pause_locked(struct abx_app *app, struct abx_box *box, struct 
 		return abx_lifecycle_stop_locked(app, box, /* grace_ms= */ -1, err);
 	r = abx_cloud_pause(cloud, &o, &s, &req, err);
 	if (r == ABX_ENOTFOUND)
-		return say_gone(app, box, err);
+		return abx_lifecycle_say_gone(app, box, err);
 	return r < 0 ? r : settle_state(app, box, ABX_BOX_PAUSED, err);
 }
 
@@ -285,13 +286,4 @@ int abx_lifecycle_forget(struct abx_app *app, struct abx_box *box, struct abx_er
 	int r = lock_and_reload(app, box, &lock, err);
 
 	return r < 0 ? r : abx_undo_record(app, box, err);
-}
-
-int abx_lifecycle_ensure_running(struct abx_app *app, struct abx_box *box, struct abx_err *err)
-{
-	int r = abx_lifecycle_check_whole(box, err);
-
-	if (r < 0 || box->state == ABX_BOX_RUNNING)
-		return r;
-	return abx_lifecycle_start(app, box, err);
 }

@@ -26,12 +26,8 @@ int abx_lifecycle_destroy(struct abx_app *app, struct abx_box *box, bool force,
 /* Drop the record of a box; whatever it has at its provider stays. */
 int abx_lifecycle_forget(struct abx_app *app, struct abx_box *box, struct abx_err *err);
 
-/*
- * Make sure that a command can run in it: starts a stopped one.  The state on record is
- * believed, so that exec costs no further round trip; abx_lifecycle_start() is for the
- * caller whose command then failed with ABX_ESTATE.
- */
-int abx_lifecycle_ensure_running(struct abx_app *app, struct abx_box *box, struct abx_err *err);
+/* Its provider does not know it any more: record that, and ABX_ENOBOX. */
+int abx_lifecycle_say_gone(struct abx_app *app, struct abx_box *box, struct abx_err *err);
 
 /* ABX_ESTATE when an operation on it is under way, or was left unfinished. */
 int abx_lifecycle_check_whole(const struct abx_box *box, struct abx_err *err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/box/lifecycle.h"
+#include "core/box/running.h"
 #include "core/box/spec.h"
 #include "core/util/mem.h"
 
@@ -36,7 +37,7 @@ int abx_box_set_egress(struct abx_app *app, struct abx_box *box, const struct ab
 		r = abx_box_spec_make(&args, box->spec ? box->spec : "{}", NULL, &app->home, &spec,
 				      err);
 	if (r == 0)
-		r = tell_provider(app, box, egress, err);
+		r = abx_box_blame(app, box, tell_provider(app, box, egress, err), err);
 	if (r == 0) {
 		json = abx_box_spec_json(&spec);
 		abx_xreplace(&box->spec, json);

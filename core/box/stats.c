@@ -6,6 +6,7 @@
 #include "core/box/exec-text.h"
 #include "core/box/files.h"
 #include "core/box/lifecycle.h"
+#include "core/box/running.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
@@ -131,9 +132,6 @@ int abx_box_stats(struct abx_app *app, struct abx_box *box, bool processes,
 
 	if (r == 0)
 		r = abx_app_cloud_of(app, box, &c.cloud, err);
-	/* Only where nobody else can say, it has to run for that. */
-	if (r == 0 && processes && !abx_cloud_table(c.cloud)->stats)
-		r = abx_lifecycle_ensure_running(app, box, err);
 	if (r < 0)
 		return r;
 	c.opts = (struct abx_call_opts){.timeout_ms = STATS_TIMEOUT_MS, .box_id = box->id};
@@ -144,7 +142,7 @@ int abx_box_stats(struct abx_app *app, struct abx_box *box, bool processes,
 		r = ask_box(&c, &rows, err);
 	if (r < 0) {
 		abx_row_list_release(&rows);
-		return r;
+		return abx_box_blame(app, box, r, err);
 	}
 	*ret = rows;
 	return 0;

@@ -2,41 +2,53 @@
 /* What diff and download share. */
 #include "core/cli/changes.h"
 
-#include "core/box/lifecycle.h"
+#include "core/box/running.h"
 #include "core/box/select.h"
 
-int abx_changes_open(struct abx_cli *cli, const char *what, const char *workspace,
-		     struct abx_changes_session *ret, struct abx_err *err)
-{
-	struct abx_box *box = &ret->box;
-	int r = abx_select_box(&cli->app, what, box, err);
+struct job {
+	struct abx_cli *cli;
+	abx_changes_fn fn;
+	void *ctx;
+};
 
-	if (r == 0)
-		r = abx_lifecycle_ensure_running(&cli->app, box, err);
-	if (r == 0 && !box->seed_tree) {
+static int work(void *ctx, struct abx_box *box, struct abx_err *err)
+{
+	const struct job *job = ctx;
+	struct abx_changes_session s = {.opts.box_id = box->id};
+	abx_autofree char *manifest = NULL;
+	int r;
+
+	if (!box->seed_tree) {
 		(void)abx_err_set(err, ABX_ENOTSUP, "box '%s': what it started from is not known",
 				  box->name);
 		return abx_err_remedy(err, "its image has no git, or its record was recovered; "
 					   "agentbox cp brings files back");
 	}
+	r = abx_box_ensure_running(&job->cli->app, box, err);
 	if (r == 0)
-		r = abx_app_cloud_of(&cli->app, box, &ret->cloud, err);
+		r = abx_app_cloud_of(&job->cli->app, box, &s.cloud, err);
 	if (r < 0)
 		return r;
-	ret->manifest = abx_home_path(&cli->app.home, "boxes/%s/manifest", box->id);
-	ret->opts.box_id = box->id;
-	ret->sandbox = abx_cloud_sandbox(box);
-	ret->back.dir = "/workspace";
-	ret->back.seed_tree = box->seed_tree;
-	ret->back.manifest = ret->manifest;
-	ret->back.workspace = workspace ? workspace : box->workspace;
-	return 0;
+	manifest = abx_home_path(&job->cli->app.home, "boxes/%s/manifest", box->id);
+	s.sandbox = abx_cloud_sandbox(box);
+	s.back.dir = "/workspace";
+	s.back.seed_tree = box->seed_tree;
+	s.back.manifest = manifest;
+	s.back.workspace = box->workspace;
+	return job->fn(job->ctx, &s, err);
 }
 
-void abx_changes_close(struct abx_changes_session *s)
+int abx_changes_run(struct abx_cli *cli, const char *what, abx_changes_fn fn, void *ctx,
+		    struct abx_err *err)
 {
-	free(s->manifest);
-	abx_box_release(&s->box);
+	struct job job = {cli, fn, ctx};
+	struct abx_box box = {0};
+	int r = abx_select_box(&cli->app, what, &box, err);
+
+	if (r == 0)
+		r = abx_box_work(&cli->app, &box, work, &job, err);
+	abx_box_release(&box);
+	return r;
 }
 
 cJSON *abx_changes_json(const struct abx_changes *changes)

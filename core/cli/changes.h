@@ -7,18 +7,16 @@
 #include "core/seed/back.h"
 
 struct abx_changes_session {
-	struct abx_box box;
 	struct abx_cloud *cloud;
 	struct abx_call_opts opts;
 	struct abx_sandbox sandbox;
 	struct abx_back back;
-	char *manifest;
 };
 
-/* Find the box and start it if need be.  workspace NULL: where the box came from. */
-int abx_changes_open(struct abx_cli *cli, const char *what, const char *workspace,
-		     struct abx_changes_session *ret, struct abx_err *err);
-void abx_changes_close(struct abx_changes_session *s);
+typedef int (*abx_changes_fn)(void *ctx, struct abx_changes_session *s, struct abx_err *err);
+/* Find the box, let it run (core/box/running.h), and call `fn`, which may be begun again. */
+int abx_changes_run(struct abx_cli *cli, const char *what, abx_changes_fn fn, void *ctx,
+		    struct abx_err *err);
 
 cJSON *abx_changes_json(const struct abx_changes *changes);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/box/copy.h"
+#include "core/box/running.h"
 #include "core/box/select.h"
 #include "core/cli/cmd.h"
 #include "core/util/mem.h"
@@ -44,6 +45,8 @@ static int copy_stream(struct abx_cli *cli, const char *box_name, bool in, const
 	if (r == 0)
 		r = in ? abx_copy_stream_in(&cli->app, &box, STDIN_FILENO, path, err)
 		       : abx_copy_stream_out(&cli->app, &box, path, STDOUT_FILENO, err);
+	/* What went through a stream cannot be had again. */
+	r = abx_box_blame(&cli->app, &box, r, err);
 	abx_progress_end(cli);
 	if (r == 0 && in && cli->json)
 		r = abx_out_json(cJSON_CreateObject(), err);
@@ -51,23 +54,37 @@ static int copy_stream(struct abx_cli *cli, const char *box_name, bool in, const
 	return r;
 }
 
-static int copy(struct abx_cli *cli, const char *box_name, bool in, struct abx_copy *what,
+struct job {
+	struct abx_cli *cli;
+	bool in;
+	const struct abx_copy *what;
+	struct abx_tar_result result;
+};
+
+static int work(void *ctx, struct abx_box *box, struct abx_err *err)
+{
+	struct job *job = ctx;
+
+	abx_tar_result_release(&job->result);
+	return job->in ? abx_copy_in(&job->cli->app, box, job->what, err)
+		       : abx_copy_out(&job->cli->app, box, job->what, &job->result, err);
+}
+
+static int copy(struct abx_cli *cli, const char *box_name, bool in, const struct abx_copy *what,
 		struct abx_err *err)
 {
-	struct abx_tar_result result = {0};
+	struct job job = {.cli = cli, .in = in, .what = what};
 	struct abx_box box = {0};
 	int r = abx_select_box(&cli->app, box_name, &box, err);
 
-	if (r == 0 && in)
-		r = abx_copy_in(&cli->app, &box, what, err);
-	else if (r == 0)
-		r = abx_copy_out(&cli->app, &box, what, &result, err);
+	if (r == 0)
+		r = abx_box_work(&cli->app, &box, work, &job, err);
 	abx_progress_end(cli);
 	if (r == 0)
-		r = say_refusals(&result, err);
+		r = say_refusals(&job.result, err);
 	if (r == 0 && cli->json)
 		r = abx_out_json(cJSON_CreateObject(), err);
-	abx_tar_result_release(&result);
+	abx_tar_result_release(&job.result);
 	abx_box_release(&box);
 	return r;
 }

@@ -49,16 +49,22 @@ static int report(struct abx_cli *cli, const struct abx_changes *changes, bool d
 	return r;
 }
 
-static int bring_back(struct abx_cli *cli, struct abx_changes_session *s, struct abx_changes *found,
-		      bool dry, struct abx_err *err)
+struct job {
+	struct abx_cli *cli;
+	bool dry;
+};
+
+static int bring_back(const struct job *job, struct abx_changes_session *s,
+		      struct abx_changes *found, struct abx_err *err)
 {
+	struct abx_cli *cli = job->cli;
 	size_t n_good;
 	int r = abx_back_changes(s->cloud, &s->opts, &s->sandbox, &s->back, found, err);
 
 	if (r < 0)
 		return r;
 	n_good = found->len - count_problems(found);
-	if (!dry && n_good) {
+	if (!job->dry && n_good) {
 		if (!cli->json && !cli->yes)
 			for (size_t i = 0; i < found->len; i++)
 				print_change(&found->items[i]);
@@ -68,16 +74,23 @@ static int bring_back(struct abx_cli *cli, struct abx_changes_session *s, struct
 					   abx_progress_show, cli, err);
 		abx_progress_end(cli);
 	}
-	return r < 0 ? r : report(cli, found, dry, s->back.workspace, err);
+	return r < 0 ? r : report(cli, found, job->dry, s->back.workspace, err);
+}
+
+static int work(void *ctx, struct abx_changes_session *s, struct abx_err *err)
+{
+	struct abx_changes found = {0};
+	int r = bring_back(ctx, s, &found, err);
+
+	abx_changes_release(&found);
+	return r;
 }
 
 static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 {
-	struct abx_changes_session s = {0};
-	struct abx_changes found = {0};
-	bool dry = false;
+	struct job job = {.cli = cli};
 	const struct abx_opt opts[] = {
-		{0, "dry-run", ABX_OPT_KIND_FLAG, &dry, NULL, "only say what would come back"},
+		{0, "dry-run", ABX_OPT_KIND_FLAG, &job.dry, NULL, "only say what would come back"},
 		{0}};
 	struct abx_args args;
 	int r = abx_opts_parse(cli, opts, argc, argv, &args, err);
@@ -86,12 +99,7 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		return r;
 	if (args.n_pos > 1 || args.n_rest)
 		return abx_usage(cli, err, "download takes one box");
-	r = abx_changes_open(cli, args.n_pos ? args.pos[0] : NULL, /* workspace= */ NULL, &s, err);
-	if (r == 0)
-		r = bring_back(cli, &s, &found, dry, err);
-	abx_changes_release(&found);
-	abx_changes_close(&s);
-	return r;
+	return abx_changes_run(cli, args.n_pos ? args.pos[0] : NULL, work, &job, err);
 }
 
 const struct abx_cmd abx_cmd_download = {

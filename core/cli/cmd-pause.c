@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/box/lifecycle.h"
+#include "core/box/running.h"
 #include "core/box/select.h"
 #include "core/cli/cmd.h"
 
@@ -115,9 +116,14 @@ static int run(struct abx_cli *cli, int argc, char **argv, const struct verb *ve
 		   : apply_one(cli, verb, args.n_pos ? args.pos[0] : NULL, err);
 }
 
+static int pause_box(struct abx_app *app, struct abx_box *box, struct abx_err *err)
+{
+	return abx_box_blame(app, box, abx_lifecycle_pause(app, box, err), err);
+}
+
 static int run_pause(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 {
-	static const struct verb verb = {"pause", is_running, abx_lifecycle_pause};
+	static const struct verb verb = {"pause", is_running, pause_box};
 
 	return run(cli, argc, argv, &verb, err);
 }

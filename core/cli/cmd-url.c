@@ -1,34 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /* agentbox url */
-#include "core/box/lifecycle.h"
+#include "core/box/running.h"
 #include "core/box/select.h"
 #include "core/cli/cmd.h"
 #include "core/util/parse.h"
 
 #define URL_TIMEOUT_MS 60000
 
-static int find(struct abx_cli *cli, const char *what, uint32_t port, int64_t ttl_ms,
-		struct abx_url_copy *ret, struct abx_err *err)
+struct question {
+	struct abx_cli *cli;
+	uint32_t port;
+	int64_t ttl_ms;
+	struct abx_url_copy *ret;
+};
+
+static int ask(void *ctx, struct abx_box *box, struct abx_err *err)
 {
+	const struct question *q = ctx;
+	const struct abx_call_opts o = {.timeout_ms = URL_TIMEOUT_MS, .box_id = box->id};
 	struct abx_url_req req = {ABX_INIT(struct abx_url_req)};
-	struct abx_call_opts o = {.timeout_ms = URL_TIMEOUT_MS};
-	struct abx_box box = {0};
 	struct abx_sandbox s;
 	struct abx_cloud *cloud;
+	int r = abx_box_ensure_running(&q->cli->app, box, err);
+
+	if (r == 0)
+		r = abx_app_cloud_of(&q->cli->app, box, &cloud, err);
+	if (r < 0)
+		return r;
+	s = abx_cloud_sandbox(box);
+	req.port = q->port;
+	req.ttl_ms = q->ttl_ms;
+	req.flags = q->ttl_ms ? ABX_URLREQ_SIGNED : 0;
+	return abx_cloud_url(cloud, &o, &s, &req, q->ret, err);
+}
+
+static int find(struct abx_cli *cli, const char *what, struct question *q, struct abx_err *err)
+{
+	struct abx_box box = {0};
 	int r = abx_select_box(&cli->app, what, &box, err);
 
 	if (r == 0)
-		r = abx_lifecycle_ensure_running(&cli->app, &box, err);
-	if (r == 0)
-		r = abx_app_cloud_of(&cli->app, &box, &cloud, err);
-	if (r == 0) {
-		o.box_id = box.id;
-		s = abx_cloud_sandbox(&box);
-		req.port = port;
-		req.ttl_ms = ttl_ms;
-		req.flags = ttl_ms ? ABX_URLREQ_SIGNED : 0;
-		r = abx_cloud_url(cloud, &o, &s, &req, ret, err);
-	}
+		r = abx_box_work(&cli->app, &box, ask, q, err);
 	abx_box_release(&box);
 	return r;
 }
@@ -57,6 +69,7 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 	const struct abx_opt opts[] = {{0, "ttl", ABX_OPT_KIND_DURATION, &ttl_ms, "T",
 					"a signed one that is good for so long"},
 				       {0}};
+	struct question q = {.cli = cli, .ret = &url};
 	struct abx_args args;
 	uint64_t port = 0;
 	int r = abx_opts_parse(cli, opts, argc, argv, &args, err);
@@ -67,7 +80,9 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		return abx_usage(cli, err, "url takes a box and a port");
 	if (!abx_parse_u64(args.pos[args.n_pos - 1], 65535, &port) || !port)
 		return abx_usage(cli, err, "a port is a number from 1 to 65535");
-	r = find(cli, args.n_pos > 1 ? args.pos[0] : NULL, (uint32_t)port, ttl_ms, &url, err);
+	q.port = (uint32_t)port;
+	q.ttl_ms = ttl_ms;
+	r = find(cli, args.n_pos > 1 ? args.pos[0] : NULL, &q, err);
 	if (r == 0)
 		r = report(cli, &url.u, (uint32_t)port, err);
 	abx_url_copy_release(&url);

@@ -13,6 +13,9 @@
 #include "core/util/log.h"
 #include "core/util/redact.h"
 
+/* A shorter id may be part of any word. */
+#define ID_BYTES_MIN 6
+
 /* How the wait for an operation ended. */
 struct outcome {
 	bool abandoned, cancelled, timed_out;
@@ -133,14 +136,37 @@ static int judge_abandoned(const struct abx_cloud *c, const struct abx_op *op,
 	return out->cancelled ? ABX_ECANCELED : ABX_ETIMEDOUT;
 }
 
+/* A provider has only its own id for a box, and its user has only the name. */
+static void name_boxes(const struct abx_sandbox *s, const char *text, char *ret, size_t size)
+{
+	const size_t id_len = s && s->id && s->name ? strlen(s->id) : 0;
+	size_t n = 0;
+
+	while (*text && n + 1 < size) {
+		const bool quoted = n && strchr("'\"", ret[n - 1]);
+		int len;
+
+		if (id_len < ID_BYTES_MIN || strncmp(text, s->id, id_len) != 0) {
+			ret[n++] = *text++;
+			continue;
+		}
+		len = snprintf(ret + n, size - n, quoted ? "%s" : "'%s'", s->name);
+		n = len < 0 || (size_t)len >= size - n ? size - 1 : n + (size_t)len;
+		text += id_len;
+	}
+	ret[n] = '\0';
+}
+
 /* What the provider returned and said, as an error of ours. */
 static int judge(const struct abx_cloud *c, const struct abx_op *op, const struct abx_call *call,
 		 const struct outcome *out, struct abx_err *err)
 {
 	const struct abx_err *said = call->broken.code ? &call->broken : &call->failure;
 	int code = call->broken.code ? call->broken.code : abx_hostapi_code(call->code);
-	const char *text = said->text;
+	char named[sizeof(said->text)];
+	const char *text = named;
 
+	name_boxes(call->sandbox.record, said->text, named, sizeof(named));
 	if (code == ABX_OK) {
 		if (call->failure.code)
 			abx_log(ABX_LOG_DEBUG, "host",
@@ -170,7 +196,7 @@ static int judge(const struct abx_cloud *c, const struct abx_op *op, const struc
 	err->retry_after_ms = said->retry_after_ms;
 	err->outcome_unknown = said->outcome_unknown || code == ABX_ETIMEDOUT;
 	memcpy(err->request_id, said->request_id, sizeof(err->request_id));
-	memcpy(err->remedy, said->remedy, sizeof(err->remedy));
+	name_boxes(call->sandbox.record, said->remedy, err->remedy, sizeof(err->remedy));
 	abx_redact(err->remedy);
 	return code;
 }

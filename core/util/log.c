@@ -81,3 +81,12 @@ void abx_warn(const char *fmt, ...)
 	emit("warning: ", fmt, ap);
 	va_end(ap);
 }
+
+void abx_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	emit("", fmt, ap);
+	va_end(ap);
+}

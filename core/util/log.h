@@ -19,5 +19,7 @@ bool abx_log_enabled(int level, const char *topic);
 void abx_log(int level, const char *topic, const char *fmt, ...) ABX_PRINTF(3, 4);
 /* A warning about something the user should know: "agentbox: warning: ...". */
 void abx_warn(const char *fmt, ...) ABX_PRINTF(1, 2);
+/* Something was done that nobody asked for by name: "agentbox: ...". */
+void abx_note(const char *fmt, ...) ABX_PRINTF(1, 2);
 
 #endif

@@ -15,7 +15,8 @@ trips()
 
 traced()
 {
-	AGENTBOX_DEBUG=trace "$BUILD/tests/wrapper" agentbox "$@" </dev/null >"$T/stdout" 2>"$T/stderr"
+	AGENTBOX_DEBUG=trace "$BUILD/tests/wrapper" agentbox "$@" \
+		</dev/null >"$T/stdout" 2>"$T/stderr"
 }
 
 for p in mock mockbare mockpoor; do
@@ -31,7 +32,7 @@ done
 run ab exec box-mock -- sh -c 'ls /usr/local/lib/agentbox ~/.agentbox/lib'
 unlike "$out" 'agentbox-ctl-' 'a provider that can do all never gets it'
 
-box=box-mockbare
+box="box-mockbare"
 ok 'the next command' traced exec "$box" -- true
 is "$(trips)" 'exec ' 'is one round trip'
 run ab exec "$box" -- sh -c 'stat -c "%a %u %n" /usr/local/lib/agentbox/*'
