@@ -80,6 +80,9 @@ static int load_env(struct create *c, struct abx_err *err)
 	const char *file = abx_config_get(c->config, "box.env_file", NULL);
 	int r = 0;
 
+	if (c->req->from)
+		return abx_origin_env_load(c->app, c->req->from->box_id, &c->env, err);
+
 	if (file && *file)
 		r = abx_env_load(&c->env, file, err);
 	if (r == 0 && c->req->env)
@@ -92,11 +95,24 @@ static int load_env(struct create *c, struct abx_err *err)
 static int load_timeout(struct create *c, struct abx_err *err)
 {
 	const char *text = abx_config_get(c->config, "box.timeout", NULL);
+	int r = 0;
 
-	c->timeout_ms = c->req->timeout_ms;
-	if (c->req->has_timeout || c->timeout_ms || !text || !*text)
-		return 0;
-	return abx_parse_duration_ms(text, &c->timeout_ms, err);
+	if (c->req->has_timeout || c->req->timeout_ms)
+		c->spec.timeout_ms = c->req->timeout_ms;
+	else if (!c->spec.timeout_ms && !c->req->from && text && *text)
+		r = abx_parse_duration_ms(text, &c->spec.timeout_ms, err);
+	c->timeout_ms = c->spec.timeout_ms;
+	return r;
+}
+
+/* A fork is given what its source was; a box from a checkpoint too, but for what is mounted, and
+ * what that does not say is as configured. */
+static int load_spec(struct create *c, struct abx_err *err)
+{
+	int r = abx_box_spec_make(c->req->spec, c->origin.point.spec,
+				  c->req->from ? NULL : c->config, &c->app->home, &c->spec, err);
+
+	return r < 0 ? r : load_timeout(c, err);
 }
 
 /* "debian:bookworm" is a name whatever lies in the current directory; a plain word is a file
@@ -186,25 +202,19 @@ static int prepare(struct create *c, struct abx_err *err)
 		r = abx_check_box_name(c->req->name, err);
 	if (r == 0)
 		r = load_env(c, err);
-	if (r == 0)
-		r = load_timeout(c, err);
-	if (r == 0)
-		r = abx_box_spec_make(c->req->spec, c->req->from ? c->req->from->spec : NULL,
-				      c->config, &c->app->home, &c->spec, err);
 	if (r < 0)
 		return r;
-	if (c->timeout_ms)
-		c->spec.timeout_ms = c->timeout_ms;
-	c->timeout_ms = c->spec.timeout_ms;
 	c->provider = c->req->provider ? c->req->provider
 				       : abx_config_get(c->config, "box.provider", NULL);
 	r = abx_app_cloud(c->app, c->provider, c->config, &c->cloud, err);
+	if (r == 0 && (c->req->snapshot || c->req->from))
+		r = abx_origin_find(c->app, c->cloud, key, c->req, &c->origin, err);
+	if (r == 0)
+		r = load_spec(c, err);
 	if (r == 0)
 		r = check_provider(c, err);
 	if (r == 0)
 		r = resolve_image(c, err);
-	if (r == 0 && (c->req->snapshot || c->req->from))
-		r = abx_origin_find(c->app, c->cloud, key, c->req, &c->origin, err);
 	if (r == 0 && !c->origin.point.ref)
 		r = abx_box_spec_check_project(&c->spec, c->workspace, WORKSPACE_IN_BOX, err);
 	if (r == 0)
@@ -313,6 +323,8 @@ static int provision(struct create *c, struct abx_err *err)
 	struct abx_spec_lists lists = {0};
 	int r = journal(c, "provision", ABX_JOURNAL_INTENT, c->box.attempt, err);
 
+	if (r == 0)
+		r = abx_origin_env_save(c->app, c->box.id, &c->env, err);
 	if (r < 0)
 		return r;
 	abx_labels_of_box(c->app->db, &c->box, labels);

@@ -2,8 +2,11 @@
 /* What a new box starts from when that is not the project but a snapshot. */
 #include "core/box/origin.h"
 
+#include <fcntl.h>
 #include <string.h>
 
+#include "abxsdk/fs.h"
+#include "core/box/spec.h"
 #include "core/checkpoint/store.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
@@ -83,8 +86,43 @@ int abx_origin_find(struct abx_app *app, struct abx_cloud *cloud, const char *pr
 			*err = why;
 		return r;
 	}
+	/* Where it comes from may be long gone, and so may what was mounted there. */
+	r = abx_box_spec_drop_mounts(&c.spec, err);
+	if (r < 0) {
+		abx_checkpoint_release(&c);
+		return abx_err_wrap(err, "checkpoint '%s'", req->snapshot);
+	}
 	*ret = (struct abx_origin){.point = c, .seed = abx_checkpoint_seed_path(&app->home, &c)};
 	return 0;
+}
+
+static char *env_path(const struct abx_app *app, const char *box_id)
+{
+	return abx_home_path(&app->home, "boxes/%s/env", box_id);
+}
+
+int abx_origin_env_load(const struct abx_app *app, const char *box_id, struct abx_env *env,
+			struct abx_err *err)
+{
+	abx_autofree char *path = env_path(app, box_id);
+
+	return access(path, F_OK) < 0 ? 0 : abx_env_load(env, path, err);
+}
+
+int abx_origin_env_save(const struct abx_app *app, const char *box_id, const struct abx_env *env,
+			struct abx_err *err)
+{
+	abx_autofree char *path = env_path(app, box_id), *text = abx_env_format(env), *dir = NULL;
+	int r;
+
+	if (!env->len)
+		return 0;
+	r = abx_home_dir(&app->home, &dir, err, "boxes/%s", box_id);
+	if (r < 0)
+		return r;
+	r = abx_fs_write_atomic(AT_FDCWD, path, text, strlen(text), 0600, /* durable= */ false);
+	explicit_bzero(text, strlen(text));
+	return r < 0 ? abx_err_errno(err, r, "write '%s'", path) : 0;
 }
 
 int abx_origin_adopt(struct abx_app *app, const struct abx_origin *o, struct abx_box *box,

@@ -25,6 +25,13 @@ int abx_origin_find(struct abx_app *app, struct abx_cloud *cloud, const char *pr
 int abx_origin_adopt(struct abx_app *app, const struct abx_origin *o, struct abx_box *box,
 		     struct abx_err *err);
 
+/* What is set in every command of a box, for its forks: in a file of the box alone that goes with
+ * it, for there may be secrets in it.  Loading adds nothing where there is none. */
+int abx_origin_env_save(const struct abx_app *app, const char *box_id, const struct abx_env *env,
+			struct abx_err *err);
+int abx_origin_env_load(const struct abx_app *app, const char *box_id, struct abx_env *env,
+			struct abx_err *err);
+
 /* Why it could not be provisioned, when it is not there any more. */
 int abx_origin_explain(const struct abx_origin *o, int code, struct abx_err *err);
 

@@ -35,13 +35,13 @@ struct value {
 	bool is_option;
 };
 
-/* What the user wrote, else what is configured. */
-static struct value choose(const char *arg, const char *option, const struct abx_config *config,
-			   const char *key)
+/* What the user wrote, else what the copied box has, else what is configured. */
+static struct value choose(const char *arg, const char *option, bool has,
+			   const struct abx_config *config, const char *key)
 {
 	struct value v = {arg, option, true};
 
-	if (!arg && config) {
+	if (!arg && !has && config) {
 		v.text = abx_config_get(config, key, /* ret_source= */ NULL);
 		v.name = key;
 		v.is_option = false;
@@ -114,13 +114,15 @@ static int take_cpu(const struct value *v, uint32_t *ret, struct abx_err *err)
 static int take_limits(const struct abx_spec_args *a, const struct abx_config *config,
 		       struct abx_box_spec *s, struct abx_err *err)
 {
-	const struct value egress = choose(a->egress, "egress", config, "box.egress");
-	const struct value cpu = choose(a->cpu, "cpu", config, "box.cpu");
-	const struct value memory = choose(a->memory, "memory", config, "box.memory");
-	const struct value disk = choose(a->disk, "disk", config, "box.disk");
-	const struct value pids = choose(a->pids, "pids", config, "box.pids");
-	const struct value size = choose(a->size, "size", config, "box.size");
-	const struct value location = choose(a->location, "location", config, "box.location");
+	const struct value egress =
+		choose(a->egress, "egress", s->has_egress, config, "box.egress");
+	const struct value cpu = choose(a->cpu, "cpu", s->cpu_milli, config, "box.cpu");
+	const struct value memory = choose(a->memory, "memory", s->mem_bytes, config, "box.memory");
+	const struct value disk = choose(a->disk, "disk", s->disk_bytes, config, "box.disk");
+	const struct value pids = choose(a->pids, "pids", s->max_pids, config, "box.pids");
+	const struct value size = choose(a->size, "size", s->size, config, "box.size");
+	const struct value location =
+		choose(a->location, "location", s->location, config, "box.location");
 	int r = 0;
 
 	if (egress.text)
@@ -174,7 +176,7 @@ static int take_lists(const struct abx_spec_args *a, const struct abx_config *co
 {
 	const struct value option = {"", "mount", true};
 	const size_t n_mounts = a->mounts ? a->mounts->len : 0;
-	struct value v = choose(NULL, NULL, config, "box.ports");
+	struct value v = choose(NULL, NULL, s->n_ports, config, "box.ports");
 	int r = 0;
 
 	if (a->ports && a->ports->len) {
@@ -187,7 +189,7 @@ static int take_lists(const struct abx_spec_args *a, const struct abx_config *co
 	}
 	if (r == 0 && !v.is_option && v.text)
 		r = take_ports(&v, s, err);
-	v = choose(NULL, NULL, config, "box.volumes");
+	v = choose(NULL, NULL, s->volumes.len, config, "box.volumes");
 	if (a->volumes && a->volumes->len) {
 		mounts_release(&s->volumes);
 		v = (struct value){NULL, "volume", true};
@@ -227,10 +229,8 @@ int abx_box_spec_make(const struct abx_spec_args *args, const char *base,
 
 	if (!args)
 		args = &none;
-	if (base) {
-		config = NULL;
+	if (base)
 		r = abx_box_spec_parse(base, &s, err);
-	}
 	if (r == 0)
 		r = take_limits(args, config, &s, err);
 	if (r == 0)
@@ -242,6 +242,21 @@ int abx_box_spec_make(const struct abx_spec_args *args, const char *base,
 		return r;
 	}
 	*ret = s;
+	return 0;
+}
+
+int abx_box_spec_drop_mounts(char **json, struct abx_err *err)
+{
+	struct abx_box_spec s = {0};
+	int r = abx_box_spec_parse(*json, &s, err);
+
+	if (r < 0)
+		return r;
+	mounts_release(&s.mounts);
+	mounts_release(&s.volumes);
+	free(*json);
+	*json = abx_box_spec_json(&s);
+	abx_box_spec_release(&s);
 	return 0;
 }
 

@@ -17,7 +17,7 @@
 #include "core/state/config.h"
 #include "core/util/egress.h"
 
-/* As a user writes them; NULL and empty: as the copied box has it, or as configured. */
+/* As a user writes them; NULL and empty: as the copied box has it, else as configured. */
 struct abx_spec_args {
 	const char *egress, *cpu, *memory, *disk, *pids, *size, *location;
 	const struct abx_strv *mounts, *volumes, *ports; /* may be NULL */
@@ -49,8 +49,8 @@ struct abx_box_spec {
 
 void abx_box_spec_release(struct abx_box_spec *s);
 
-/* `base` is the spec (JSON) of a box that is copied, or NULL: then settings count.  config
- * may be NULL.  ABX_EUSAGE, ABX_EINVAL, ABX_EPOLICY. */
+/* `base` is the spec (JSON) of a box that is copied, or NULL; what is not in it is as configured.
+ * config may be NULL.  ABX_EUSAGE, ABX_EINVAL, ABX_EPOLICY. */
 int abx_box_spec_make(const struct abx_spec_args *args, const char *base,
 		      const struct abx_config *config, const struct abx_home *home,
 		      struct abx_box_spec *ret, struct abx_err *err);
@@ -62,6 +62,8 @@ int abx_box_spec_check_project(const struct abx_box_spec *s, const char *workspa
 
 /* Of a box's record; a missing one is an empty spec. */
 int abx_box_spec_parse(const char *json, struct abx_box_spec *ret, struct abx_err *err);
+/* Without what is mounted.  *json may be NULL, before and after; free it. */
+int abx_box_spec_drop_mounts(char **json, struct abx_err *err);
 /* NULL for an empty one; free it. */
 char *abx_box_spec_json(const struct abx_box_spec *s);
 /* What a provision request points to. */

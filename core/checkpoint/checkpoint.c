@@ -66,7 +66,7 @@ int abx_checkpoint_print(const struct abx_checkpoint *c, struct abx_buf *ret, st
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(members) && r == 0; i++)
 		r = abx_json_add_str(doc, members[i].key, text_of(c, i));
-	if (r == 0)
+	if (r == 0 && c->size_bytes)
 		r = abx_json_add_i64(doc, "size_bytes", (int64_t)c->size_bytes);
 	if (r == 0)
 		r = abx_json_add_bool(doc, "memory", c->memory);

@@ -31,7 +31,9 @@ static cJSON *checkpoint_json(const struct abx_checkpoint *c)
 	abx_json_text(o, "branch", c->branch);
 	abx_json_text(o, "base_commit", c->base_commit);
 	abx_json_text(o, "image", c->image);
-	(void)cJSON_AddNumberToObject(o, "size_bytes", (double)c->size_bytes);
+	(void)cJSON_AddItemToObject(o, "size_bytes",
+				    c->size_bytes ? cJSON_CreateNumber((double)c->size_bytes)
+						  : cJSON_CreateNull());
 	(void)cJSON_AddBoolToObject(o, "memory", c->memory);
 	spec = c->spec ? cJSON_Parse(c->spec) : NULL;
 	(void)cJSON_AddItemToObject(o, "spec", spec ? spec : cJSON_CreateNull());

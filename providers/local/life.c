@@ -71,13 +71,6 @@ static int32_t wait_ended(struct abx_call *call, int pidfd, int64_t max_ms, bool
 	}
 }
 
-/* What remains outside of a box that has ended. */
-static void clean_up(struct abx_call *call, const struct local_box *b)
-{
-	local_pause_forget(b);
-	local_cgroup_remove(call, b);
-}
-
 /* Its record says that it does not run: is that so? */
 static int32_t check_not_live(struct abx_call *call, const struct local_box *b)
 {
@@ -88,20 +81,12 @@ static int32_t check_not_live(struct abx_call *call, const struct local_box *b)
 		       : local_live_take(call, b, &live);
 }
 
-/* The box's lock is held. */
-int32_t local_stop_locked(struct abx_call *call, const struct local_box *b, struct local_run *run,
-			  int64_t grace_ms)
+static int32_t end_processes(struct abx_call *call, const struct local_box *b,
+			     const struct local_run *run, int64_t grace_ms)
 {
 	bool ended = false;
 	int32_t r = ABX_OK;
 
-	if (run->pidfd < 0) {
-		r = check_not_live(call, b);
-		if (r != ABX_OK)
-			return r;
-		clean_up(call, b);
-		return local_net_ended(call, b);
-	}
 	if (grace_ms > 0 && send_signal(run->pidfd, SIGTERM) == 0) {
 		local_pause_release(b);
 		r = wait_ended(call, run->pidfd, grace_ms, &ended);
@@ -114,9 +99,25 @@ int32_t local_stop_locked(struct abx_call *call, const struct local_box *b, stru
 	if (r == ABX_OK && !ended)
 		return local_fail(call, ABX_EIO, "look for a process in state D",
 				  "box %s: its processes do not end", b->id);
-	if (r == ABX_OK)
-		clean_up(call, b);
-	return r == ABX_OK ? local_net_ended(call, b) : r;
+	return r;
+}
+
+/* What remains outside of a box that has ended. */
+static int32_t clean_up(struct abx_call *call, const struct local_box *b)
+{
+	local_pause_forget(b);
+	local_cgroup_remove(call, b);
+	return local_net_ended(call, b);
+}
+
+/* The box's lock is held. */
+int32_t local_stop_locked(struct abx_call *call, const struct local_box *b, struct local_run *run,
+			  int64_t grace_ms)
+{
+	int32_t r =
+		run->pidfd >= 0 ? end_processes(call, b, run, grace_ms) : check_not_live(call, b);
+
+	return r == ABX_OK ? clean_up(call, b) : r;
 }
 
 /* So that a start which failed is not seen as one that goes on; why it failed is known, and
@@ -396,10 +397,13 @@ int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct
 		r = local_box_lock(s, call, &b);
 	if (r == ABX_OK) {
 		(void)local_run_open(s, &b, &run);
-		r = local_stop_locked(call, &b, &run, req ? req->grace_ms : 0);
+		if (run.pidfd >= 0)
+			r = end_processes(call, &b, &run, req ? req->grace_ms : 0);
 	}
 	if (r == ABX_OK)
 		r = local_live_take(call, &b, &live);
+	if (r == ABX_OK)
+		r = clean_up(call, &b);
 	/* It could not be removed, and is left in sight. */
 	if (r == ABX_OK && geteuid() != 0)
 		r = local_ids_check(s, call, "box %s", sb->id);

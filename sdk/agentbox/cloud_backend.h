@@ -178,7 +178,7 @@ struct abx_snapshot { /* images too */
 	uint32_t struct_size, flags;
 	const char *ref, *name, *state, *created_at, *sandbox_id, *account;
 	const struct abx_kv *labels;
-	uint64_t size_bytes;
+	uint64_t size_bytes; /* 0: not known without looking at all of it */
 	uint32_t n_labels, reserved0;
 };
 

@@ -28,6 +28,7 @@ for p in $providers; do
 	is "$(json name)" half "$p: by name"
 	is "$(json box_name)" "$box" "$p: of the box"
 	is "$(json branch)" "agentbox/$box" "$p: with its branch"
+	like "$out" '"size_bytes":[[:space:]]*(null|[1-9])' "$p: with its size, if that is known"
 	like "$(json created_at)" '^20..-..-..T..:..:..Z$' "$p: with its time"
 	manifest=$(find "$AGENTBOX_HOME/cloud-checkpoints/$p" -name manifest.json)
 	is "${manifest##*/half/}" manifest.json "$p: a file says so"
@@ -71,6 +72,26 @@ up' "$p: it has what the first had, and the setup script ran"
 	ok "$p: the other one goes" ab checkpoint rm second --provider "$p"
 	ab destroy -y "again-$p" >/dev/null 2>&1
 done
+
+# What the first was given comes along, without its environment; options win.
+ok 'a box that is given little' ab create --provider mock -n little --egress none --memory 512M \
+	-e TOKEN=planted-secret -y
+ok 'its checkpoint' ab checkpoint create little --name little
+ok 'the box goes' ab destroy -y little
+ok 'one more of it' ab create --provider mock --snapshot little -n more --pids 50 -y
+ok 'its spec' ab status more --json
+like "$out" '"egress":[[:space:]]*"none"' 'has the same network'
+like "$out" '"memory_bytes":[[:space:]]*536870912' 'the same limit'
+like "$out" '"pids":[[:space:]]*50' 'and that of the option'
+run ab exec more -- sh -c 'echo "${TOKEN-unset}"'
+is "$out" unset 'no environment'
+no 'and no secret is kept' grep -r planted-secret "$AGENTBOX_HOME/cloud-checkpoints"
+no 'nor with the box' grep -r planted-secret "$AGENTBOX_HOME/boxes"
+ok 'one with another network' ab create --provider mock --snapshot little -n open --egress all -y
+ok 'its spec' ab status open --json
+like "$out" '"egress":[[:space:]]*"all"' 'is what was asked for'
+ab destroy -y more open >/dev/null 2>&1
+ok 'the checkpoint goes' ab checkpoint rm little --provider mock
 
 one_line_error 3 'no box' 'a checkpoint of no box' ab checkpoint create none --name x
 one_line_error 2 'needs --name' 'a checkpoint without a name' ab checkpoint create

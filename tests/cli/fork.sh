@@ -18,12 +18,14 @@ snapshots()
 
 for p in $providers; do
 	box=box-$p
-	ok "$p: a box" ab create --provider "$p" -n "$box" -y
+	ok "$p: a box" ab create --provider "$p" -n "$box" -e "MARK=a b'c" -y
 	ab exec "$box" -- sh -c 'echo half >>a.txt; echo untracked >u.txt' </dev/null
 	ok "$p: a fork" ab fork "$box" -n "fork-$p"
 	like "$out" "'fork-$p' is running .*a fork of '$box'" "$p: says what it is"
 	run ab exec "fork-$p" -- cat u.txt
 	is "$out" untracked "$p: it has what the box has"
+	run ab exec "fork-$p" -- sh -c 'echo "$MARK $AGENTBOX"'
+	is "$out" "a b'c fork-$p" "$p: its environment too, and a name of its own"
 	ab exec "fork-$p" -- sh -c 'echo fork >fork.txt' </dev/null
 	ab exec "$box" -- sh -c 'echo box >box.txt' </dev/null
 	no "$p: the box does not see what the fork does" ab exec "$box" -- test -e fork.txt
@@ -39,6 +41,7 @@ fork' "$p: into the project"
 	rm -rf "$T/repo"
 	mv "$T/$p.before" "$T/repo"
 	cd "$T/repo" || exit 99
+	is "$(stat -c %a "$AGENTBOX_HOME"/boxes/*/env | sort -u)" 600 "$p: which nobody else reads"
 	ok "$p: a fork of a fork" ab fork "fork-$p" --json
 	like "$out" '"state":[[:space:]]*"running"' "$p: it runs"
 	ok "$p: three at once" ab fork "$box" -n "many-$p" --count 3

@@ -160,6 +160,40 @@ START_TEST(a_record_that_cannot_be_read)
 }
 END_TEST
 
+/* Options, then the box that is copied, then settings; without what was mounted there. */
+START_TEST(a_copy_is_given_what_the_first_was)
+{
+	struct abx_spec_args first = {.egress = "none",
+				      .memory = "512M",
+				      .mounts = &one_mount,
+				      .volumes = &one_volume,
+				      .read_only = true};
+	struct abx_spec_args args = {.memory = "64M"};
+	struct abx_config *config;
+	struct abx_box_spec s;
+	abx_autofree char *text = NULL;
+
+	abx_strv_add(&one_mount, "/usr:/mnt/usr");
+	abx_strv_add(&one_volume, "cache:/var/cache");
+	unit_ok(make(&first, &s));
+	text = abx_box_spec_json(&s);
+	abx_box_spec_release(&s);
+	unit_ok(abx_box_spec_drop_mounts(&text, &unit_err));
+	unit_ok(abx_config_open(unit_home(), NULL, NULL, &config, &unit_err));
+	unit_ok(abx_config_set_flag(config, "box.egress", "all", &unit_err));
+	unit_ok(abx_config_set_flag(config, "box.pids", "77", &unit_err));
+	unit_ok(abx_box_spec_make(&args, text, config, unit_home(), &s, &unit_err));
+	ck_assert(s.has_egress && !s.egress.all);
+	ck_assert_uint_eq(s.mem_bytes, UINT64_C(64) << 20);
+	ck_assert_uint_eq(s.max_pids, 77);
+	ck_assert(s.read_only);
+	ck_assert_uint_eq(s.mounts.len, 0);
+	ck_assert_uint_eq(s.volumes.len, 0);
+	abx_box_spec_release(&s);
+	abx_config_close(config);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("spec");
@@ -171,6 +205,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, nonsense_is_refused);
 	tcase_add_test(tc, our_own_files_stay_here);
 	tcase_add_test(tc, a_record_that_cannot_be_read);
+	tcase_add_test(tc, a_copy_is_given_what_the_first_was);
 	suite_add_tcase(s, tc);
 	return s;
 }
