@@ -78,13 +78,21 @@ static int32_t check_box(struct abx_session *s, struct abx_call *call)
 static int32_t check_network(struct abx_session *s, struct abx_call *call)
 {
 	struct local_lack lack;
+	char detail[64];
+	bool pasta;
 
 	if (access(s->net_helper, X_OK) < 0)
 		return row(call, "network", "fail", s->net_helper,
 			   "reinstall agentbox, or set AGENTBOX_LIBEXEC_PATH");
-	if (local_net_lacks(&lack))
+	if (local_net_carrier(s->network, &pasta) < 0)
+		return row(call, "network", "fail",
+			   "local.network is neither " LOCAL_SLIRP " nor " LOCAL_PASTA,
+			   "agentbox config set local.network " LOCAL_SLIRP);
+	if (local_net_lacks(pasta, &lack))
 		return row(call, "network", "warn", lack.text, lack.remedy);
-	return row(call, "network", "ok", "slirp4netns and /dev/net/tun", "");
+	(void)snprintf(detail, sizeof(detail), "%s and /dev/net/tun",
+		       pasta ? LOCAL_PASTA : LOCAL_SLIRP);
+	return row(call, "network", "ok", detail, "");
 }
 
 static int32_t check_prepare(struct abx_session *s, struct abx_call *call)

@@ -30,6 +30,7 @@ static void session_free(struct abx_session *s)
 	free(s->image);
 	free(s->mirror);
 	free(s->packages);
+	free(s->network);
 	free(s->proxy);
 	free(s->no_proxy);
 	free(s);
@@ -78,6 +79,8 @@ static int take_option(struct abx_session *s, const struct abx_kv *o)
 		return take_text(&s->mirror, o->value);
 	if (strcmp(o->key, "packages") == 0)
 		return take_text(&s->packages, o->value);
+	if (strcmp(o->key, "network") == 0)
+		return take_text(&s->network, o->value);
 	return 0;
 }
 
@@ -168,8 +171,17 @@ static const struct abx_option option_packages = {
 	.help = "packages of a prepared suite beside the essential ones, separated by commas",
 };
 
+static const struct abx_option option_network = {
+	ABX_INIT(struct abx_option),
+	.type = ABX_OPT_STRING,
+	.flags = ABX_OPT_PER_BOX,
+	.name = "network",
+	.help = "the program that carries packets of the box: slirp4netns or pasta",
+	.dflt = LOCAL_SLIRP,
+};
+
 static const struct abx_option *const options[] = {&option_image, &option_mirror, &option_packages,
-						   NULL};
+						   &option_network, NULL};
 
 static const struct abx_cloud_backend backend = {
 	ABX_BACKEND_PREFIX("local", LOCAL_VERSION),

@@ -68,7 +68,7 @@ struct abx_session {
 	const char *ids_lost; /* NULL, or why boxes cannot have their ids any more */
 	bool ids_could_be_more;
 	char *box_helper, *tar_helper, *net_helper;
-	char *image, *mirror, *packages;
+	char *image, *mirror, *packages, *network;
 	char *proxy, *no_proxy;
 	char account[32], arch[32], boot_id[40];
 	pthread_mutex_t lock;
@@ -84,6 +84,7 @@ struct local_box {
 	const char *id, *name, *image, *created_at, *hostname;
 	const char *layers; /* what it was made over; see local_chain_read() */
 	const char *egress, *deny, *wanted_ports; /* as net.c writes them; NULL: none */
+	bool pasta;				  /* carries its packets, not slirp4netns */
 	cJSON *net_doc;
 	const cJSON *ports; /* of the box, and where on this machine each was opened last */
 	const cJSON *labels, *env;
@@ -320,11 +321,15 @@ int32_t local_image_hold(struct abx_session *s, struct abx_call *call, const cha
 			 int *ret_lock);
 
 /* net.c */
+#define LOCAL_SLIRP "slirp4netns"
+#define LOCAL_PASTA "pasta"
+/* What the option local.network means; -EINVAL: it is none of these. */
+int local_net_carrier(const char *network, bool *ret_pasta);
 /* True when this machine cannot give a box a network of its own, and what is missing. */
-bool local_net_lacks(struct local_lack *ret);
+bool local_net_lacks(bool pasta, struct local_lack *ret);
 /* Refuse, before anything is made, an egress that makes no sense or cannot be had here. */
-int32_t local_net_check(struct abx_call *call, const struct abx_provision *p);
-int local_net_record(cJSON *doc, const struct abx_provision *p);
+int32_t local_net_check(struct abx_call *call, const struct abx_provision *p, bool pasta);
+int local_net_record(cJSON *doc, const struct abx_provision *p, bool pasta);
 int local_net_load(struct local_box *b); /* the newest state, from box.json and net.json */
 /* Both lists of a request in the form in which records keep them. */
 int32_t local_net_lists(struct abx_call *call, const char *const *allow, const char *const *deny,

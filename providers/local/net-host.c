@@ -20,21 +20,21 @@ static struct net_host known;
 static struct net_source monitor = {.fd = -1};
 static void (*on_change)(void);
 
-static int open_netlink(uint32_t groups)
+int net_netlink_open(uint32_t groups)
 {
 	struct sockaddr_nl a = {.nl_family = AF_NETLINK, .nl_groups = groups};
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | (groups ? SOCK_NONBLOCK : 0),
 			NETLINK_ROUTE);
 
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&a, sizeof(a)) < 0)
-		box_fail_errno(errno, "network helper: the host's addresses");
+		box_fail_errno(errno, "network helper: netlink");
 	return fd;
 }
 
 void net_host_open(void)
 {
-	query_fd = open_netlink(0);
-	monitor_fd = open_netlink(RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE);
+	query_fd = net_netlink_open(0);
+	monitor_fd = net_netlink_open(RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE);
 }
 
 static void add_range(struct abx_buf *b, uint32_t addr, unsigned int bits)

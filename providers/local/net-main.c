@@ -140,6 +140,7 @@ static int32_t set_policy(struct net_policy *p, char *ret_why, size_t size)
 
 static void bring_up(const struct box_req *rq)
 {
+	const struct net_carrier *carrier = rq->h.flags & LB_F_PASTA ? &net_pasta : &net_slirp;
 	char why[NFT_WHY_BYTES];
 	const char *remedy = NULL;
 
@@ -148,8 +149,9 @@ static void bring_up(const struct box_req *rq)
 	rules.host = net_host();
 	rules.network = net_choose_network(rules.host);
 	rules.mark = random_number();
+	rules.tcp_names = carrier->tcp_names;
 	if (policy.mode != NET_NONE)
-		net_slirp_start(rules.network);
+		net_carrier_start(carrier, rules.network);
 	become_root_of_box(rq->h.flags & LB_F_SINGLE_ID);
 	net_watch(&box, LB_FD_BOX, EPOLLIN, box_ended);
 	net_forward_init(policy.mode == NET_NONE ? 0 : rules.network);
@@ -161,7 +163,7 @@ static void bring_up(const struct box_req *rq)
 		rules.dns_port = resolver_port = net_resolver_open(&rules);
 	if (load_rules(why, &remedy) < 0)
 		box_fail(ABX_EIO, remedy, "network: rules: %s", why);
-	net_slirp_await();
+	net_carrier_await();
 	net_tap_up(rules.network);
 	net_host_watch(host_changed);
 }

@@ -83,7 +83,13 @@ static void write_verdicts(const struct net_rules *r, struct nft_batch *b)
 	nft_reject_prohibited(b);
 }
 
-/* Our own resolver is reached, and it alone reaches that of slirp4netns. */
+/* Does the carrier pass on questions that travel by this? */
+static bool carries(const struct net_rules *r, uint8_t carrier)
+{
+	return carrier == IPPROTO_UDP || r->tcp_names;
+}
+
+/* Our own resolver is reached, and it alone reaches that of the carrier. */
 static void write_resolver(const struct net_rules *r, struct nft_batch *b, uint8_t carrier)
 {
 	/* What was redirected still names the interface that it would have left by. */
@@ -93,6 +99,8 @@ static void write_resolver(const struct net_rules *r, struct nft_batch *b, uint8
 	nft_if_dport(b, r->dns_port);
 	nft_accept(b);
 
+	if (!carries(r, carrier))
+		return;
 	nft_rule(b, "output");
 	nft_if_mark(b, r->mark);
 	nft_if_daddr(b, r->network + 3);
@@ -105,6 +113,8 @@ static void write_name_service(const struct net_rules *r, struct nft_batch *b, u
 {
 	bool all = r->policy->mode == NET_ALL;
 
+	if (all && !carries(r, carrier))
+		return;
 	nft_rule(b, "output");
 	if (all)
 		nft_if_daddr(b, r->network + 3);
@@ -183,6 +193,8 @@ static void write_redirects(const struct net_rules *r, struct nft_batch *b)
 		nft_return(b);
 	}
 	for (size_t i = 0; (r->dns_port || elsewhere) && i < ABX_N_ELEMENTS(carriers); i++) {
+		if (!r->dns_port && !carries(r, carriers[i]))
+			continue;
 		nft_rule(b, "names");
 		if (r->dns_port)
 			nft_if_family(b, NFPROTO_IPV4);

@@ -73,7 +73,17 @@ static void warn(const char *text, const char *remedy)
 	local_host->log(local_host->ctx, ABX_LOG_WARN, "local", line);
 }
 
-int32_t local_net_check(struct abx_call *call, const struct abx_provision *p)
+int local_net_carrier(const char *network, bool *ret_pasta)
+{
+	bool pasta = network && strcmp(network, LOCAL_PASTA) == 0;
+
+	if (!pasta && network && strcmp(network, LOCAL_SLIRP) != 0)
+		return -EINVAL;
+	*ret_pasta = pasta;
+	return 0;
+}
+
+int32_t local_net_check(struct abx_call *call, const struct abx_provision *p, bool pasta)
 {
 	abx_auto(abx_buf) struct abx_buf egress = ABX_BUF_INIT(LIST_MAX_BYTES);
 	abx_auto(abx_buf) struct abx_buf deny = ABX_BUF_INIT(LIST_MAX_BYTES);
@@ -86,12 +96,12 @@ int32_t local_net_check(struct abx_call *call, const struct abx_provision *p)
 		     "");
 	if (r != ABX_OK || strcmp(egress.data, "none") == 0 || strcmp(egress.data, "host") == 0)
 		return r;
-	if (!local_net_lacks(&lack))
+	if (!local_net_lacks(pasta, &lack))
 		return ABX_OK;
 	return local_fail(call, lack.code, lack.remedy, "network: %s", lack.text);
 }
 
-int local_net_record(cJSON *doc, const struct abx_provision *p)
+int local_net_record(cJSON *doc, const struct abx_provision *p, bool pasta)
 {
 	abx_auto(abx_buf) struct abx_buf egress = ABX_BUF_INIT(LIST_MAX_BYTES);
 	abx_auto(abx_buf) struct abx_buf deny = ABX_BUF_INIT(LIST_MAX_BYTES);
@@ -106,6 +116,8 @@ int local_net_record(cJSON *doc, const struct abx_provision *p)
 		r = abx_json_add_str(o, "egress", egress.data);
 	if (r == 0)
 		r = abx_json_add_str(o, "deny", deny.data);
+	if (r == 0 && pasta)
+		r = abx_json_add_str(o, "carrier", LOCAL_PASTA);
 	for (uint32_t i = 0; i < p->n_ports; i++)
 		abx_buf_addf(&ports, "%s%u", i ? "," : "", p->ports[i]);
 	if (r == 0)
@@ -122,6 +134,7 @@ static int load_lists(const cJSON *o, struct local_box *b)
 
 int local_net_load(struct local_box *b)
 {
+	const char *carrier = NULL;
 	const cJSON *o = NULL;
 	cJSON *now = NULL;
 	int r = abx_json_obj(b->doc, "network", &o);
@@ -130,8 +143,11 @@ int local_net_load(struct local_box *b)
 		r = load_lists(o, b);
 	if (r == 0 && o)
 		r = abx_json_str(o, "ports", LIST_MAX_BYTES, &b->wanted_ports);
+	if (r == 0 && o)
+		r = abx_json_str(o, "carrier", sizeof(LOCAL_PASTA), &carrier);
 	if (r < 0)
 		return r;
+	b->pasta = carrier != NULL;
 	r = local_read_json(b->dir_fd, "net.json", &now);
 	if (r == -ENOENT)
 		return 0;
@@ -154,8 +170,9 @@ bool local_net_is_host(const struct local_box *b)
 }
 
 /* What this machine lacks for any network but the host's. */
-bool local_net_lacks(struct local_lack *ret)
+bool local_net_lacks(bool pasta, struct local_lack *ret)
 {
+	const char *program = pasta ? LOCAL_PASTA : LOCAL_SLIRP;
 	struct local_lack l = {.code = ABX_EPERM};
 	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
 
@@ -170,12 +187,12 @@ bool local_net_lacks(struct local_lack *ret)
 		return true;
 	}
 	(void)close(fd);
-	if (local_in_path("slirp4netns"))
+	if (local_in_path(program))
 		return false;
 	l.code = ABX_ENOTFOUND;
-	(void)snprintf(l.text, sizeof(l.text), "slirp4netns is missing");
-	(void)snprintf(l.remedy, sizeof(l.remedy),
-		       "install the package slirp4netns, or use --egress none");
+	(void)snprintf(l.text, sizeof(l.text), "%s is missing", program);
+	(void)snprintf(l.remedy, sizeof(l.remedy), "install the package %s, or use --egress none",
+		       pasta ? "passt" : program);
 	*ret = l;
 	return true;
 }
@@ -278,7 +295,8 @@ static int make_control(const struct local_box *b, int *ret_fd)
 static int32_t spawn_helper(struct abx_session *s, struct abx_call *call, const struct local_box *b,
 			    const struct local_run *run, int lock_fd)
 {
-	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_NET};
+	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_NET,
+				      .req.flags = b->pasta ? LB_F_PASTA : 0};
 	struct local_helper h = LOCAL_HELPER_INIT;
 	abx_auto(abx_buf) struct abx_buf text = ABX_BUF_INIT(LB_NET_POLICY_MAX_BYTES);
 	const char **argv = NULL;

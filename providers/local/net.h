@@ -4,16 +4,16 @@
  *
  * One process a box, started by whichever command needs it first, alive for as long as the
  * box's first process and no longer.  It starts in the host's namespaces, opens there what
- * belongs there, starts slirp4netns, and then joins the user and network namespace of the
- * box for good, where it has every capability and the box has none that matters: rules first,
+ * belongs there, starts the carrier of packets, and then joins the user and network namespace of
+ * the box for good, where it has every capability and the box has none that matters: rules first,
  * an interface that is up afterwards.  It is not in the box's pid namespace, so nothing in
  * the box sees it.
  *
  * Its state is one struct lb_msg at the beginning of the file behind LB_FD_LIVE, which it
  * keeps locked: empty while it comes up, LB_MSG_READY, or LB_MSG_FAIL with the reason.
  *
- * Single-threaded; whatever fails for good ends the process through box_fail(), and
- * slirp4netns ends with it because a pipe of ours closes.
+ * Single-threaded; whatever fails for good ends the process through box_fail(), and the
+ * carrier (slirp4netns or pasta) ends with it.
  */
 #ifndef LOCAL_NET_H
 #define LOCAL_NET_H
@@ -21,12 +21,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "providers/local/net-nft.h"
 #include "providers/local/net-policy.h"
 
 #define NET_TAP "tap0"
-/* LB_RESOLVER, whatever network slirp4netns has. */
+/* LB_RESOLVER, whatever network the carrier has. */
 #define NET_RESOLVER UINT32_C(0x0a000203)
 #define NET_NAMED "named" /* the set of addresses that allowed names have just now */
 
@@ -54,6 +55,7 @@ struct net_host {
 	struct net_range *used; /* networks that it has a route to, without the default one */
 	size_t n_used;
 };
+int net_netlink_open(uint32_t groups); /* in the namespace of now */
 /* Open the sockets, in the host's namespace. */
 void net_host_open(void);
 /* Ask again.  True when `own` differs from before. */
@@ -69,7 +71,8 @@ uint32_t net_choose_network(const struct net_host *h);
 struct net_rules {
 	const struct net_policy *policy;
 	const struct net_host *host;
-	uint32_t network;    /* of slirp4netns: .2 is the host, .3 resolves names */
+	uint32_t network;    /* of the carrier: .2 is the host, .3 resolves names */
+	bool tcp_names;	     /* .3 does it by TCP too */
 	uint16_t dns_port;   /* where our resolver listens; 0: there is none */
 	uint32_t mark;	     /* on what our resolver sends; nobody in a box can set marks */
 	uint32_t generation; /* of connections that these rules allowed */
@@ -81,10 +84,24 @@ void net_rules_write_host(const struct net_rules *r, struct nft_batch *b);
 /* net-main.c: user and network namespace of the box, for good.  Ends where the box has. */
 void net_join_box(void);
 
-/* net-slirp.c: the program that carries packets. */
-void net_slirp_start(uint32_t network);
+/* net-slirp.c, net-pasta.c: the program that carries packets. */
+struct net_carrier {
+	const char *name;
+	const char *install, *remedy; /* where it is missing; where it fails */
+	bool tcp_names;		      /* it passes on what asks for names by TCP, not only UDP */
+	/* The stand-in is a process in the namespaces of the box; 0 or -errno. */
+	int (*start)(uint32_t network, pid_t stand_in, int error_fd, pid_t *ret_pid);
+	/* Called in the box's network namespace: what becomes readable when it may be ready. */
+	int (*watch)(void);
+	bool (*ready)(void);
+};
+extern const struct net_carrier net_slirp, net_pasta;
+
+/* net-carrier.c */
+void net_carrier_start(const struct net_carrier *c, uint32_t network);
 /* Wait until its interface is there; then end when it ends. */
-void net_slirp_await(void);
+void net_carrier_await(void);
+void net_pipe(int *ret_read, int *ret_write);
 
 /* net-resolver.c: answers what the policy allows; returns the port on which it listens. */
 uint16_t net_resolver_open(const struct net_rules *r);

@@ -82,6 +82,7 @@ struct parts {
 	const char *snapshot;
 	struct local_chain chain; /* the layers of that snapshot */
 	int image_lock, layers_lock;
+	bool pasta;
 	struct local_mounts mounts;
 	struct local_volumes volumes;
 	struct local_limits limits;
@@ -128,7 +129,7 @@ static int write_record(int dir_fd, const char *id, const struct parts *parts,
 	if (r == 0)
 		r = add_pairs(doc, "env", p->env, p->n_env);
 	if (r == 0)
-		r = local_net_record(doc, p);
+		r = local_net_record(doc, p, parts->pasta);
 	if (r == 0)
 		r = local_mounts_record(doc, &parts->mounts);
 	if (r == 0)
@@ -179,14 +180,12 @@ static int make_box(const struct abx_session *s, const char *id, const struct pa
 	return r;
 }
 
-static const char *wanted_image(const struct abx_session *s, const struct abx_provision *p)
+static const char *option(const struct abx_provision *p, const char *key, const char *otherwise)
 {
-	if (p->image && *p->image)
-		return p->image;
 	for (uint32_t i = 0; i < p->n_options; i++)
-		if (strcmp(p->options[i].key, "image") == 0 && *p->options[i].value)
+		if (strcmp(p->options[i].key, key) == 0 && *p->options[i].value)
 			return p->options[i].value;
-	return s->image;
+	return otherwise;
 }
 
 static int32_t make_or_adopt(struct abx_session *s, struct abx_call *call, const char *id,
@@ -260,10 +259,22 @@ static void copy_request(struct abx_provision *to, const struct abx_provision *f
 	memcpy(to, from, n);
 }
 
+static int32_t choose_network(struct abx_session *s, struct abx_call *call,
+			      const struct abx_provision *p, bool *ret_pasta)
+{
+	const char *network = option(p, "network", s->network);
+
+	if (local_net_carrier(network, ret_pasta) < 0)
+		return local_fail(call, ABX_EINVAL, NULL,
+				  "local.network: %s: neither " LOCAL_SLIRP " nor " LOCAL_PASTA,
+				  network);
+	return local_net_check(call, p, *ret_pasta);
+}
+
 static int32_t make_parts(struct abx_session *s, struct abx_call *call,
 			  const struct abx_provision *p, struct parts *parts)
 {
-	const char *image = wanted_image(s, p);
+	const char *image = p->image && *p->image ? p->image : option(p, "image", s->image);
 	int32_t r = local_limits_check(s, call, p, &parts->limits);
 
 	if (r == ABX_OK)
@@ -313,7 +324,7 @@ int32_t local_provision(struct abx_session *s, struct abx_call *call,
 	copy_request(&p, req);
 	r = refuse(call, &p);
 	if (r == ABX_OK)
-		r = local_net_check(call, &p);
+		r = choose_network(s, call, &p, &parts.pasta);
 	if (r == ABX_OK)
 		r = local_ids_check(s, call, "provision");
 	if (r == ABX_OK)

@@ -361,12 +361,12 @@ int32_t local_set_egress(struct abx_session *s, struct abx_call *call, const str
 	abx_auto(abx_buf) struct abx_buf deny = ABX_BUF_INIT(LB_NET_POLICY_MAX_BYTES);
 	struct local_box b = LOCAL_BOX_INIT;
 	struct local_run run = LOCAL_RUN_INIT;
-	int32_t r = local_net_check(call, &p);
+	int32_t r = open_running(s, call, sb->id, &b, &run);
 
 	if (r == ABX_OK)
-		r = local_net_lists(call, req->allow, req->deny, &egress, &deny);
+		r = local_net_check(call, &p, b.pasta);
 	if (r == ABX_OK)
-		r = open_running(s, call, sb->id, &b, &run);
+		r = local_net_lists(call, req->allow, req->deny, &egress, &deny);
 	if (r == ABX_OK && (local_net_is_host(&b) || strcmp(egress.data, "host") == 0))
 		r = local_fail(
 			call, ABX_ENOTSUP, "make another box",

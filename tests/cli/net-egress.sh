@@ -189,7 +189,7 @@ mended() # BOX: the helper dies, the next command has the network back
 	{
 		test -z "$(net_left)"
 	}
-	ok "$who: slirp4netns does not outlive its helper" wait_for 10 gone
+	ok "$who: what carries packets does not outlive its helper" wait_for 10 gone
 	reach "$1" 198.51.100.2 80 198.51.100.2 "the next command has the network back"
 }
 

@@ -10,6 +10,8 @@
 #	net_left, net_kill               pids of the helpers of this test's boxes; kill -9 them
 #	net_get BOX HOST [PORT]          what HTTP says there, or "denied" or "slow"
 #
+# Packets are carried by $AGENTBOX_TEST_CARRIER (slirp4netns without it).
+#
 # The test runs itself again in new mount and network namespaces: nothing of the machine's own
 # network is used or changed, and no other test is disturbed.
 
@@ -22,7 +24,7 @@ if [ -z "${AGENTBOX_TEST_NET:-}" ]; then
 		echo "1..0 # SKIP a box cannot have a network here: /dev/net/tun"
 		exit 0
 	fi
-	for tap_p in slirp4netns nft ip; do
+	for tap_p in "${AGENTBOX_TEST_CARRIER:-slirp4netns}" nft ip; do
 		if ! command -v "$tap_p" >/dev/null; then
 			echo "1..0 # SKIP a box cannot have a network here: no $tap_p"
 			exit 0
@@ -33,6 +35,10 @@ fi
 
 # shellcheck source=functions.sh
 . "${0%/*}/functions.sh"
+if [ -n "${AGENTBOX_TEST_CARRIER:-}" ]; then
+	AGENTBOX_LOCAL_NETWORK=$AGENTBOX_TEST_CARRIER
+	export AGENTBOX_LOCAL_NETWORK
+fi
 
 # Holds a network namespace; its pid is $!.
 net_hold()
@@ -44,7 +50,7 @@ net_hold()
 net_world()
 {
 	ip link set lo up
-	# slirp4netns sends pings as an ordinary process of its user.
+	# What carries packets sends pings as an ordinary process of its user.
 	echo 0 2147483647 >/proc/sys/net/ipv4/ping_group_range
 	net_hold "$T/world.up"
 	net_world_pid=$!
@@ -98,7 +104,7 @@ net_user()
 }
 
 # The processes of this test's networks: they are in its mount namespace, and in nobody else's.
-# slirp4netns has one of its own, below a sandbox, but the network namespace is the test's.
+# What carries packets has one of its own, a sandbox, but the network namespace is the test's.
 net_left()
 {
 	for d in /proc/[0-9]*; do
@@ -107,7 +113,7 @@ net_left()
 			[ "$(readlink "$d/ns/mnt")" != "$(readlink /proc/self/ns/mnt)" ] ||
 				echo "${d#/proc/}"
 			;;
-		slirp4netns)
+		slirp4netns | pasta*)
 			[ "$(readlink "$d/ns/net")" != "$(readlink /proc/self/ns/net)" ] ||
 				echo "${d#/proc/}"
 			;;
