@@ -47,6 +47,7 @@ test|llvm|command llvm-symbolizer|names in the reports of the sanitizers
 test|clang-format|command clang-format|checks the layout of the code
 test|clang-tidy|command clang-tidy|static analysis
 test|shellcheck|command shellcheck|checks the shell scripts
+test|passt|command pasta|carries packets of local boxes that are made so
 test|nftables|file /usr/sbin/nft|lists the rules of a box's network
 test|e2fsprogs|command mkfs.ext4|makes a file system with quotas to test --disk on
 test|mmdebstrap|command mmdebstrap|makes images of a Debian suite; recommended for local

@@ -176,6 +176,7 @@ static const struct abx_option option_network = {
 	.type = ABX_OPT_STRING,
 	.flags = ABX_OPT_PER_BOX,
 	.name = "network",
+	.env = "AGENTBOX_LOCAL_NETWORK",
 	.help = "the program that carries packets of the box: slirp4netns or pasta",
 	.dflt = LOCAL_SLIRP,
 };

@@ -118,8 +118,8 @@ void net_carrier_start(const struct net_carrier *c, uint32_t network)
 	net_pipe(&carrier.error_fd, &error_w);
 	carrier.is = c;
 	r = c->start(network, carrier.stand_in, error_w, &carrier.pid);
-	if (r == -ENOENT)
-		box_fail(ABX_ENOTFOUND, c->install, "network: %s is missing", c->name);
+	if (r == -ENOENT || r == -EACCES)
+		box_fail(ABX_ENOTFOUND, c->install, "network: %s: %s", c->name, strerror(-r));
 	if (r < 0)
 		box_fail_errno(-r, "network: %s", c->name);
 	(void)close(error_w);

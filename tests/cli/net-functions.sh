@@ -10,7 +10,8 @@
 #	net_left, net_kill               pids of the helpers of this test's boxes; kill -9 them
 #	net_get BOX HOST [PORT]          what HTTP says there, or "denied" or "slow"
 #
-# Packets are carried by $AGENTBOX_TEST_CARRIER (slirp4netns without it).
+# Packets are carried by $AGENTBOX_TEST_CARRIER (slirp4netns without it); with
+# $AGENTBOX_TEST_USER_ONLY what is the same for root is left out.
 #
 # The test runs itself again in new mount and network namespaces: nothing of the machine's own
 # network is used or changed, and no other test is disturbed.
@@ -113,7 +114,7 @@ net_left()
 			[ "$(readlink "$d/ns/mnt")" != "$(readlink /proc/self/ns/mnt)" ] ||
 				echo "${d#/proc/}"
 			;;
-		slirp4netns | pasta*)
+		slirp4netns | passt*)
 			[ "$(readlink "$d/ns/net")" != "$(readlink /proc/self/ns/net)" ] ||
 				echo "${d#/proc/}"
 			;;

@@ -20,7 +20,7 @@ keepers()
 		echo "${p#/proc/} $(cat "$p/comm" 2>/dev/null)"
 		for c in $(children "${p#/proc/}"); do
 			case $(cat "/proc/$c/comm" 2>/dev/null) in
-			slirp4netns | pasta*) echo "$c $(cat "/proc/$c/comm")" ;;
+			slirp4netns | passt*) echo "$c $(cat "/proc/$c/comm")" ;;
 			esac
 		done
 	done 2>/dev/null
