@@ -197,7 +197,7 @@ static bool is_suffix(const char *name, const char *end)
 	return n >= m && strcmp(name + n - m, end) == 0;
 }
 
-static int send_pack(struct writer *w, struct abx_err *err)
+static int send_pack(struct writer *w, struct abx_strv *sent, struct abx_err *err)
 {
 	abx_autoclose int fd = open(w->seed->spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct abx_strv names = {NULL, 0, 0};
@@ -210,6 +210,9 @@ static int send_pack(struct writer *w, struct abx_err *err)
 		if (strncmp(name, ABX_SEED_PACK "-", sizeof(ABX_SEED_PACK)) == 0 &&
 		    (is_suffix(name, ".pack") || is_suffix(name, ".idx")))
 			r = send_spooled(w, name, err);
+		else
+			continue;
+		abx_strv_add(sent, name);
 	}
 	abx_strv_release(&names);
 	return r;
@@ -250,6 +253,17 @@ static int send_refs(struct writer *w, struct abx_err *err)
 	return r < 0 ? r : send_text(w, ".git/HEAD", head, strlen(head), err);
 }
 
+/* With its own time: git tells by it which entries it must not trust. */
+static int send_index(struct writer *w, const char *name, struct abx_err *err)
+{
+	const struct abx_index *index = &w->seed->index;
+
+	if (index->missing)
+		return 0;
+	return abx_tar_bytes(w->tar, name, 0644, index->st.st_mtim.tv_sec, index->bytes.data,
+			     index->bytes.len, err);
+}
+
 static int send_info(struct writer *w, struct abx_err *err)
 {
 	struct abx_seed *s = w->seed;
@@ -266,11 +280,31 @@ static int send_info(struct writer *w, struct abx_err *err)
 	if (r == 0 && s->attributes.len)
 		r = send_text(w, ".git/info/attributes", s->attributes.data, s->attributes.len,
 			      err);
-	/* Its own time: git tells by it which entries it must not trust. */
-	if (r == 0 && !s->index.missing)
-		r = abx_tar_bytes(w->tar, ".git/index", 0644, s->index.st.st_mtim.tv_sec,
-				  s->index.bytes.data, s->index.bytes.len, err);
-	return r;
+	return r < 0 ? r : send_index(w, ".git/index", err);
+}
+
+/* The repository of the seeded state, which the script moves to its place. */
+#define SHADOW ".git/agentbox/seed.git"
+
+static int send_shadow(struct writer *w, const struct abx_strv *packs, struct abx_err *err)
+{
+	static const char *const dirs[] = {
+		".git/agentbox",	SHADOW,		SHADOW "/info",	     SHADOW "/objects",
+		SHADOW "/objects/pack", SHADOW "/refs", SHADOW "/refs/heads"};
+	const struct abx_seed *s = w->seed;
+	int r = 0;
+
+	for (size_t i = 0; i < ABX_N_ELEMENTS(dirs) && r == 0; i++)
+		r = abx_tar_dir(w->tar, dirs[i], 0700, w->now, err);
+	for (size_t i = 0; i < packs->len && r == 0; i++) {
+		abx_autofree char *from = abx_xasprintf(".git/objects/pack/%s", packs->items[i]);
+		abx_autofree char *to = abx_xasprintf(SHADOW "/objects/pack/%s", packs->items[i]);
+
+		r = abx_tar_hardlink(w->tar, to, from, 0444, w->now, err);
+	}
+	if (r == 0)
+		r = send_text(w, SHADOW "/exclude", abx_buf_str(&s->exclude), s->exclude.len, err);
+	return r < 0 ? r : send_index(w, SHADOW "/index", err);
 }
 
 static int send_git(struct writer *w, struct abx_err *err)
@@ -278,6 +312,7 @@ static int send_git(struct writer *w, struct abx_err *err)
 	static const char *const dirs[] = {".git",	   ".git/hooks",	".git/info",
 					   ".git/objects", ".git/objects/info", ".git/objects/pack",
 					   ".git/refs",	   ".git/refs/heads",	".git/refs/tags"};
+	struct abx_strv packs = {NULL, 0, 0};
 	int r = 0;
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(dirs) && r == 0; i++)
@@ -287,7 +322,10 @@ static int send_git(struct writer *w, struct abx_err *err)
 	if (r == 0)
 		r = finish_pack(w, err);
 	if (r == 0)
-		r = send_pack(w, err);
+		r = send_pack(w, &packs, err);
+	if (r == 0)
+		r = send_shadow(w, &packs, err);
+	abx_strv_release(&packs);
 	return r < 0 ? r : send_refs(w, err);
 }
 
