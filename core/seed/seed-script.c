@@ -53,10 +53,16 @@ const char abx_script_seed[] = PRELUDE
 	"\tgit rev-list --objects --quiet \"$base\" </dev/null >/dev/null &\n"
 	"\tconnected=$!\n"
 	/* The times were kept, but neither the inodes nor the change times. */
-	"\tgit -c core.checkStat=minimal -c core.fsmonitor=false \\\n"
-	"\t	-c core.excludesFile=/dev/null -c status.showStash=false \\\n"
-	"\t	status --porcelain=v2 -z --branch --untracked-files=all --no-renames \\\n"
-	"\t	--no-ahead-behind --ignore-submodules=none </dev/null &\n"
+	"\t{\n"
+	"\t\tgit -c core.checkStat=minimal -c core.fsmonitor=false \\\n"
+	"\t\t	-c core.excludesFile=/dev/null -c status.showStash=false \\\n"
+	"\t\t	status --porcelain=v2 -z --branch --untracked-files=all --no-renames \\\n"
+	"\t\t	--no-ahead-behind --ignore-submodules=none || exit\n"
+	/* When it is that of the host, which is none, the work tree is the commit's. */
+	"\t\t[ \"$state\" = clean ] || exit 0\n"
+	"\t\tprintf 'tree '\n"
+	"\t\texec git rev-parse --verify -q \"$base^{tree}\"\n"
+	"\t} </dev/null &\n"
 	"\tstatus=$!\n"
 	/* It came with the stream, where one move makes it ours; each program more is as long
 	 * as the work of git. */
@@ -67,7 +73,7 @@ const char abx_script_seed[] = PRELUDE
 	"\t\tmv .git/agentbox \"$HOME/.agentbox\"\n"
 	"\tfi || fail \"cannot make $shadow in the box\"\n"
 	"else\n"
-	"\trm -rf \"$shadow\"\n"
+	"\t[ ! -e \"$shadow\" ] || rm -rf \"$shadow\"\n"
 	"\tmkdir -p \"$shadow/objects/pack\" \"$shadow/refs/heads\" \"$shadow/info\" ||\n"
 	"\t	fail \"cannot make $shadow in the box\"\n"
 	"\t: >\"$shadow/plain\"\n"
@@ -86,16 +92,13 @@ const char abx_script_seed[] = PRELUDE
 	"\tsgit update-index -z --no-assume-unchanged --stdin || exit 90\n"
 	"force=\n"
 	"[ \"$kind\" = git ] || force=-f\n"
-	/* When the status is that of the host, which is none, the work tree is the commit's. */
-	"if [ \"$state\" = clean ]; then\n"
-	"\ttree=$(git rev-parse --verify -q \"$base^{tree}\") || exit 90\n"
-	"else\n"
+	"if [ \"$state\" != clean ]; then\n"
 	"\tsgit -c core.checkStat=minimal add -A $force </dev/null >/dev/null || exit 90\n"
 	"\ttree=$(sgit write-tree) || exit 90\n"
 	"fi\n"
 	"[ -z \"$connected\" ] || wait \"$connected\" || exit 90\n"
 	"[ -z \"$status\" ] || wait \"$status\" || exit 90\n"
-	"printf 'tree %s\\n' \"$tree\"\n";
+	"[ -z \"$tree\" ] || printf 'tree %s\\n' \"$tree\"\n";
 
 const char abx_script_changes[] = PRELUDE NEEDS_RECORD CURRENT_TREE
 	"[ -z \"$partial\" ] || printf 'partial\\n'\n"

@@ -266,12 +266,11 @@ void nft_range_set(struct nft_batch *b, const char *set)
 	new_set(b, set, NFT_SET_INTERVAL);
 }
 
-void nft_timed_set(struct nft_batch *b, const char *set, uint32_t max)
+/* Without a bound: for one, the kernel allocates and clears as much at once, which is most of
+ * the time that the rules take.  Whoever adds to it counts. */
+void nft_timed_set(struct nft_batch *b, const char *set)
 {
 	new_set(b, set, NFT_SET_TIMEOUT);
-	nft_open_nest(b, NFTA_SET_DESC);
-	nft_put_be32(b, NFTA_SET_DESC_SIZE, max);
-	nft_close_nest(b);
 }
 
 void nft_flush_set(struct nft_batch *b, const char *set)

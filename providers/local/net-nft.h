@@ -58,7 +58,7 @@ void nft_range_set(struct nft_batch *b, const char *set);
 void nft_add_ranges(struct nft_batch *b, const char *set, const struct net_range *r, size_t n);
 void nft_flush_set(struct nft_batch *b, const char *set);
 /* A set of addresses, each of which ends by itself. */
-void nft_timed_set(struct nft_batch *b, const char *set, uint32_t max);
+void nft_timed_set(struct nft_batch *b, const char *set);
 /* From now on for so long, whether it was there or not. */
 void nft_put_timed(struct nft_batch *b, const char *set, uint32_t addr, uint64_t ms);
 

@@ -10,7 +10,6 @@
 
 #define DNS_PORT 53
 #define LOOPBACK UINT32_C(0x7f000001)
-#define NAMED_MAX 65535
 
 #define ESTABLISHED NF_CT_STATE_BIT(IP_CT_ESTABLISHED)
 #define RELATED NF_CT_STATE_BIT(IP_CT_RELATED)
@@ -63,7 +62,7 @@ static void write_sets(const struct net_rules *r, struct nft_batch *b)
 	write_entries(b, "link_allowed", p->allow, p->n_allow, true);
 	write_entries(b, "allowed", p->allow, p->n_allow, false);
 	write_entries(b, "denied", p->deny, p->n_deny, false);
-	nft_timed_set(b, NET_NAMED, NAMED_MAX);
+	nft_timed_set(b, NET_NAMED);
 }
 
 /* Fast failure: nobody waits for a time-out to learn of a rule. */
