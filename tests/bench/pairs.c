@@ -2,15 +2,18 @@
 /*
  * Time commands against each other: pairs RUNS SIDE --- SIDE [--- SIDE]...
  *
- * A side is a command, or several one after the other with --then between them.  In each run
- * every side runs once, in an order that turns, so that whatever slows the machine for a while
- * slows all sides; @N@ in an argument becomes the number of the run.  Output is discarded; a
- * command that fails ends it.  Prints one line a side: median in ms, the median of the
- * differences to the first side in ms, the largest resident set in KB.
+ * A side is a command, or several one after the other with --then between them, or several such
+ * rows of commands at once with --and between them.  In each run every side runs once, in an
+ * order that turns, so that whatever slows the machine for a while slows all sides; @N@ in an
+ * argument becomes the number of the run.  Output is discarded; a command that fails ends it.
+ * Prints one line a side: median in ms, the median of the differences to the first side in ms,
+ * the largest resident set in KB, the median of the processor time in ms, which hardly depends
+ * on what else runs.
  */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +21,28 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { MAX_SIDES = 4, MAX_COMMANDS = 16, MAX_ARGS = 64, MAX_RUNS = 10000, WARM_UP = 3 };
+enum {
+	MAX_SIDES = 4,
+	MAX_COMMANDS = 128,
+	MAX_ROWS = 32,
+	MAX_ARGS = 64,
+	MAX_RUNS = 10000,
+	WARM_UP = 3
+};
 
 struct side {
 	char **commands[MAX_COMMANDS];
 	int n_commands;
-	double *ms;
+	int ends[MAX_ROWS]; /* of each row of commands, behind its last */
+	int n_rows;
+	double *ms, *cpu_ms;
 	long max_rss_kb;
+};
+
+/* A command under way. */
+struct running {
+	pid_t pid;
+	int command;
 };
 
 extern char **environ;
@@ -67,40 +85,76 @@ static void number_args(char **argv, int run, char **ret, char *room, size_t siz
 	ret[n] = NULL;
 }
 
-static double run_command(char **argv, const posix_spawn_file_actions_t *quiet, long *max_rss_kb)
+static double ms_of(struct timeval t)
 {
-	struct rusage usage;
-	double begun = now_ms();
-	int status;
-	pid_t pid;
-
-	if (posix_spawnp(&pid, argv[0], quiet, NULL, argv, environ) != 0)
-		die(argv[0]);
-	if (wait4(pid, &status, 0, &usage) != pid)
-		die("wait4");
-	begun = now_ms() - begun;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-		for (char **a = argv; *a; a++)
-			(void)fprintf(stderr, "%s ", *a);
-		die("failed");
-	}
-	if (usage.ru_maxrss > *max_rss_kb)
-		*max_rss_kb = usage.ru_maxrss;
-	return begun;
+	return (double)t.tv_sec * 1e3 + (double)t.tv_usec / 1e3;
 }
 
-static double run_side(struct side *side, int run, const posix_spawn_file_actions_t *quiet)
+static pid_t start(char **command, int run, const posix_spawn_file_actions_t *quiet)
 {
-	double ms = 0;
+	char *argv[MAX_ARGS + 1];
+	char room[4096];
+	pid_t pid;
 
-	for (int i = 0; i < side->n_commands; i++) {
-		char *argv[MAX_ARGS + 1];
-		char room[4096];
+	number_args(command, run, argv, room, sizeof(room));
+	if (posix_spawnp(&pid, argv[0], quiet, NULL, argv, environ) != 0)
+		die(argv[0]);
+	return pid;
+}
 
-		number_args(side->commands[i], run, argv, room, sizeof(room));
-		ms += run_command(argv, quiet, &side->max_rss_kb);
+static void check(char **command, int status)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return;
+	for (char **a = command; *a; a++)
+		(void)fprintf(stderr, "%s ", *a);
+	die("failed");
+}
+
+/* All rows at once, each of them one command after the other. */
+static double run_side(struct side *side, int run, const posix_spawn_file_actions_t *quiet,
+		       double *ret_cpu_ms)
+{
+	struct running rows[MAX_ROWS];
+	double begun = now_ms();
+	int left = side->n_rows;
+
+	*ret_cpu_ms = 0;
+	for (int i = 0; i < side->n_rows; i++) {
+		rows[i].command = i ? side->ends[i - 1] : 0;
+		rows[i].pid = start(side->commands[rows[i].command], run, quiet);
 	}
-	return ms;
+	while (left) {
+		struct rusage usage;
+		int status, i = 0;
+		pid_t pid = wait4(-1, &status, 0, &usage);
+
+		if (pid < 0)
+			die("wait4");
+		while (i < side->n_rows && rows[i].pid != pid)
+			i++;
+		if (i == side->n_rows)
+			continue;
+		check(side->commands[rows[i].command], status);
+		*ret_cpu_ms += ms_of(usage.ru_utime) + ms_of(usage.ru_stime);
+		if (usage.ru_maxrss > side->max_rss_kb)
+			side->max_rss_kb = usage.ru_maxrss;
+		rows[i].pid = -1;
+		if (++rows[i].command < side->ends[i])
+			rows[i].pid = start(side->commands[rows[i].command], run, quiet);
+		else
+			left--;
+	}
+	return now_ms() - begun;
+}
+
+static void add_command(struct side *side, char **argv, bool new_row)
+{
+	if (side->n_commands == MAX_COMMANDS || (new_row && side->n_rows == MAX_ROWS))
+		die("too many commands");
+	side->commands[side->n_commands++] = argv;
+	side->n_rows += new_row;
+	side->ends[side->n_rows - 1] = side->n_commands;
 }
 
 /* Cut the arguments at the separators, in place. */
@@ -108,19 +162,16 @@ static int parse_sides(char **argv, struct side *sides)
 {
 	int n = 0;
 
-	sides[0].commands[sides[0].n_commands++] = argv;
+	add_command(&sides[0], argv, true);
 	for (; *argv; argv++) {
-		if (strcmp(*argv, "---") == 0) {
-			if (++n == MAX_SIDES)
-				die("too many sides");
-		} else if (strcmp(*argv, "--then") == 0) {
-			if (sides[n].n_commands == MAX_COMMANDS)
-				die("too many commands");
-		} else {
+		const bool side = strcmp(*argv, "---") == 0, row = strcmp(*argv, "--and") == 0;
+
+		if (!side && !row && strcmp(*argv, "--then") != 0)
 			continue;
-		}
+		if (side && ++n == MAX_SIDES)
+			die("too many sides");
 		*argv = NULL;
-		sides[n].commands[sides[n].n_commands++] = argv + 1;
+		add_command(&sides[n], argv + 1, side || row);
 	}
 	for (int i = 0; i <= n; i++)
 		for (int c = 0; c < sides[i].n_commands; c++)
@@ -152,8 +203,9 @@ static void report(struct side *sides, int n_sides, int runs)
 		for (int i = 0; i < runs; i++)
 			diff[s * runs + i] = sides[s].ms[i] - sides[0].ms[i];
 	for (int s = 0; s < n_sides; s++)
-		(void)printf("%.3f %.3f %ld\n", median(sides[s].ms, runs),
-			     median(&diff[s * runs], runs), sides[s].max_rss_kb);
+		(void)printf("%.3f %.3f %ld %.3f\n", median(sides[s].ms, runs),
+			     median(&diff[s * runs], runs), sides[s].max_rss_kb,
+			     median(sides[s].cpu_ms, runs));
 	free(diff);
 }
 
@@ -173,7 +225,8 @@ int main(int argc, char **argv)
 	n_sides = parse_sides(argv + 2, sides);
 	for (int s = 0; s < n_sides; s++) {
 		sides[s].ms = calloc((size_t)runs, sizeof(*sides[s].ms));
-		if (!sides[s].ms)
+		sides[s].cpu_ms = calloc((size_t)runs, sizeof(*sides[s].cpu_ms));
+		if (!sides[s].ms || !sides[s].cpu_ms)
 			die("out of memory");
 	}
 	if (posix_spawn_file_actions_init(&quiet) != 0 ||
@@ -183,14 +236,18 @@ int main(int argc, char **argv)
 	for (int run = -WARM_UP; run < (int)runs; run++)
 		for (int i = 0; i < n_sides; i++) {
 			struct side *side = &sides[(i + run + WARM_UP) % n_sides];
-			double ms = run_side(side, run + WARM_UP, &quiet);
+			double cpu_ms, ms = run_side(side, run + WARM_UP, &quiet, &cpu_ms);
 
-			if (run >= 0)
-				side->ms[run] = ms;
+			if (run < 0)
+				continue;
+			side->ms[run] = ms;
+			side->cpu_ms[run] = cpu_ms;
 		}
 	report(sides, n_sides, (int)runs);
-	for (int s = 0; s < n_sides; s++)
+	for (int s = 0; s < n_sides; s++) {
 		free(sides[s].ms);
+		free(sides[s].cpu_ms);
+	}
 	(void)posix_spawn_file_actions_destroy(&quiet);
 	return fflush(stdout) == 0 ? 0 : 1;
 }
