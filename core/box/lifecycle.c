@@ -32,6 +32,23 @@ static const struct abx_sandbox *find_sandbox(const struct abx_sandbox_list *lis
 	return NULL;
 }
 
+/* What is on record of a state is a copy: a disk with no room for it changes nothing about the
+ * box, and the next command that can will write it. */
+static int record_state(struct abx_app *app, const struct abx_box *box, struct abx_err *err)
+{
+	struct abx_err why = ABX_ERR_INIT;
+	int r = abx_boxes_update(app->db, box, &why);
+
+	if (r == ABX_EIO) {
+		abx_warn("box '%s' is %s, which could not be written down: %s", box->name,
+			 abx_box_state_name(box->state), why.text);
+		return 0;
+	}
+	if (r < 0 && err)
+		*err = why;
+	return r;
+}
+
 static int note_state(struct abx_app *app, struct abx_box *box, const struct abx_sandbox *s,
 		      struct abx_err *err)
 {
@@ -45,7 +62,36 @@ static int note_state(struct abx_app *app, struct abx_box *box, const struct abx
 	else if (state == box->state)
 		return 0;
 	box->state = state;
-	return abx_boxes_update(app->db, box, err);
+	return record_state(app, box, err);
+}
+
+/* Not listed: it is gone, or there and not whole, which only asking for it by its id tells. */
+static int note_unlisted(struct abx_app *app, struct abx_cloud *cloud, struct abx_box *box,
+			 struct abx_err *err)
+{
+	const struct abx_call_opts o = {.timeout_ms = LIST_TIMEOUT_MS};
+	struct abx_sandbox_copy found = {0};
+	struct abx_sandbox s;
+	struct abx_err why = ABX_ERR_INIT;
+	int r = ABX_ENOTFOUND;
+
+	if (box->sandbox_id && !box->pending && box->state != ABX_BOX_GONE) {
+		s = abx_cloud_sandbox(box);
+		r = abx_cloud_get(cloud, &o, &s, &found, &why);
+	}
+	if (r == ABX_ECANCELED)
+		return abx_err_set(err, r, "%s", why.text);
+	if (r == 0)
+		r = note_state(app, box, &found.s, err);
+	else if (r == ABX_ENOTFOUND)
+		r = note_state(app, box, NULL, err);
+	else {
+		abx_warn("%s: the state of box '%s' is not known", why.text, box->name);
+		box->state = ABX_BOX_UNKNOWN;
+		r = 0;
+	}
+	abx_sandbox_copy_release(&found);
+	return r;
 }
 
 static int refresh_provider(struct abx_app *app, struct abx_box_list *boxes,
@@ -68,9 +114,11 @@ static int refresh_provider(struct abx_app *app, struct abx_box_list *boxes,
 	for (struct abx_box *b = boxes->items; b < boxes->items + boxes->len && noted == 0; b++) {
 		if (strcmp(b->provider, first->provider) != 0)
 			continue;
-		if (r == 0)
-			noted = note_state(app, b, find_sandbox(&found, b), err);
-		else if (!b->pending)
+		if (r == 0) {
+			const struct abx_sandbox *s = find_sandbox(&found, b);
+
+			noted = s ? note_state(app, b, s, err) : note_unlisted(app, cloud, b, err);
+		} else if (!b->pending)
 			b->state = ABX_BOX_UNKNOWN;
 	}
 	abx_sandbox_list_release(&found);
@@ -124,7 +172,7 @@ static int set_state(struct abx_app *app, struct abx_box *box, enum abx_box_stat
 		     struct abx_err *err)
 {
 	box->state = state;
-	return abx_boxes_update(app->db, box, err);
+	return record_state(app, box, err);
 }
 
 int abx_lifecycle_say_gone(struct abx_app *app, struct abx_box *box, struct abx_err *err)

@@ -4,6 +4,7 @@
 
 #include "core/host/hostapi.h"
 #include "core/state/journal.h"
+#include "core/util/log.h"
 #include "core/util/mem.h"
 
 /* Of one call; a provider that passes it is in a loop. */
@@ -29,6 +30,37 @@ static void keep(struct abx_call *call, const struct abx_result *result)
 	call->results[call->n_results++] = *result;
 }
 
+/* Does the record name this very sandbox already?  Then only its state is new. */
+static bool is_known(struct abx_db *db, const char *box_id, const struct abx_sandbox *s)
+{
+	struct abx_box box = {0};
+	bool same = false;
+
+	if (abx_boxes_load(db, box_id, &box, NULL) == 0)
+		same = box.sandbox_id && s->id && strcmp(box.sandbox_id, s->id) == 0 &&
+		       (!s->provider_data ||
+			(box.provider_data && strcmp(box.provider_data, s->provider_data) == 0));
+	abx_box_release(&box);
+	return same;
+}
+
+static int store_sandbox(struct abx_db *db, const char *box_id, const struct abx_sandbox *s,
+			 struct abx_err *err)
+{
+	struct abx_err why = ABX_ERR_INIT;
+	int r = abx_boxes_set_sandbox(db, box_id, s, &why);
+
+	/* No room on the disk is no reason to fail what has been done: whoever asks for the
+	 * state of the box next is told anew. */
+	if (r == ABX_EIO && is_known(db, box_id, s)) {
+		abx_log(ABX_LOG_INFO, "host", "%s", why.text);
+		return 0;
+	}
+	if (r < 0 && err)
+		*err = why;
+	return r;
+}
+
 static int store(struct abx_call *call, const struct abx_result *result, struct abx_err *err)
 {
 	const struct abx_call_sink *to = &call->sink;
@@ -36,7 +68,7 @@ static int store(struct abx_call *call, const struct abx_result *result, struct 
 	if (!to->ctx || !to->ctx->db || to->is_list)
 		return 0;
 	if (result->type == &abx_record_sandbox && to->box_id)
-		return abx_boxes_set_sandbox(to->ctx->db, to->box_id, result->record, err);
+		return store_sandbox(to->ctx->db, to->box_id, result->record, err);
 	if (result->type == &abx_record_resource)
 		return abx_resources_note_of(to->ctx->db, to->provider, to->box_id, to->attempt,
 					     result->record, result->phase, err);

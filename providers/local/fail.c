@@ -63,7 +63,8 @@ int32_t local_fail_errno(struct abx_call *call, int err, const char *fmt, ...)
 	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (n >= 0 && (size_t)n < sizeof(text))
-		(void)snprintf(text + n, sizeof(text) - (size_t)n, ": %s", strerror(err));
+		(void)snprintf(text + n, sizeof(text) - (size_t)n, ": %s",
+			       err == EPROTO ? "damaged" : strerror(err));
 	return fail_text(call, code_of(err), NULL, text);
 }
 

@@ -17,6 +17,7 @@
 #include "providers/local/pause.h"
 
 #include "abxsdk/fs.h"
+#include "abxsdk/json.h"
 
 /* The kernel ends all processes of a killed box; longer than this it is stuck in one. */
 #define KILL_WAIT_MS 10000
@@ -28,6 +29,26 @@ static int send_signal(int pidfd, int signo)
 	return (int)syscall(SYS_pidfd_send_signal, pidfd, signo, NULL, 0);
 }
 
+/* Which of the files that describe a box is it? */
+static int32_t fail_damaged(const struct abx_session *s, struct abx_call *call, const char *id)
+{
+	char path[LOCAL_ID_MAX + 16];
+	const char *own = NULL;
+	cJSON *doc = NULL;
+	bool whole;
+
+	(void)snprintf(path, sizeof(path), "%s/box.json", id);
+	whole = local_read_json(s->boxes_fd, path, &doc) == 0 &&
+		abx_json_str(doc, "id", LOCAL_ID_MAX, &own) == 0 && own && strcmp(own, id) == 0;
+	cJSON_Delete(doc);
+	if (whole)
+		return local_fail(call, ABX_EPROTO,
+				  "put it back; without it the network is as the box was made with",
+				  "box %s: store/boxes/%s/net.json: damaged", id, id);
+	return local_fail(call, ABX_EPROTO, LOCAL_DAMAGED_REMEDY,
+			  "box %s: store/boxes/%s/box.json: damaged or missing", id, id);
+}
+
 int32_t local_open(struct abx_session *s, struct abx_call *call, const char *id,
 		   struct local_box *b)
 {
@@ -35,6 +56,8 @@ int32_t local_open(struct abx_session *s, struct abx_call *call, const char *id,
 
 	if (r == -ENOENT)
 		return local_fail(call, ABX_ENOTFOUND, NULL, "box %s: there is no such box", id);
+	if (r == -EPROTO)
+		return fail_damaged(s, call, id);
 	if (r < 0)
 		return local_fail_errno(call, -r, "box %s: its record", id);
 	return ABX_OK;
@@ -225,7 +248,10 @@ int32_t local_box_plan(const struct abx_session *s, struct abx_call *call,
 	int r = local_chain_read(s, b, &chain);
 
 	if (r < 0)
-		return local_fail_errno(call, -r, "box %s: its layers", b->id);
+		return r == -EPROTO ? local_fail(call, ABX_EPROTO, LOCAL_DAMAGED_REMEDY,
+						 "box %s: store/boxes/%s/chain.json: damaged",
+						 b->id, b->id)
+				    : local_fail_errno(call, -r, "box %s: its layers", b->id);
 	if (seal) {
 		local_plan_add(plan, LB_PLAN_SEAL, "layers/%s", seal);
 		local_plan_add(plan, LB_PLAN_LAYER, "layers/%s", seal);
@@ -343,31 +369,9 @@ int32_t local_start(struct abx_session *s, struct abx_call *call, const struct a
 	return r;
 }
 
-int32_t local_stop(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
-		   const struct abx_stop_req *req)
-{
-	struct local_box b = LOCAL_BOX_INIT;
-	struct local_run run = LOCAL_RUN_INIT;
-	int32_t r = local_open(s, call, sb->id, &b);
-
-	if (r == ABX_OK)
-		r = local_lock(s, call, &b);
-	if (r == ABX_OK) {
-		(void)local_run_open(s, &b, &run);
-		r = local_stop_locked(call, &b, &run, req ? req->grace_ms : 0);
-	}
-	if (r == ABX_OK) {
-		(void)unlinkat(b.dir_fd, "run.json", 0);
-		r = local_box_emit(s, call, &b, NULL, ABX_STATE_STOPPED);
-	}
-	local_run_release(&run);
-	local_box_release(&b);
-	return r;
-}
-
-/* A box whose record is damaged can still be removed. */
-static int32_t open_for_destroy(struct abx_session *s, struct abx_call *call, const char *id,
-				struct local_box *b)
+/* A box whose record is damaged can still be stopped and removed. */
+static int32_t open_for_end(struct abx_session *s, struct abx_call *call, const char *id,
+			    struct local_box *b)
 {
 	int r = local_box_open(s, id, b);
 
@@ -375,12 +379,35 @@ static int32_t open_for_destroy(struct abx_session *s, struct abx_call *call, co
 		return ABX_ENOTFOUND;
 	if (r == 0)
 		return ABX_OK;
+	*b = (struct local_box)LOCAL_BOX_INIT;
 	b->id = id;
 	b->dir_fd = openat(s->boxes_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (b->dir_fd < 0)
 		return errno == ENOENT ? ABX_ENOTFOUND
 				       : local_fail_errno(call, errno, "box %s", id);
 	return ABX_OK;
+}
+
+int32_t local_stop(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		   const struct abx_stop_req *req)
+{
+	struct local_box b = LOCAL_BOX_INIT;
+	struct local_run run = LOCAL_RUN_INIT;
+	int32_t r = open_for_end(s, call, sb->id, &b);
+
+	if (r == ABX_ENOTFOUND)
+		r = local_fail(call, r, NULL, "box %s: there is no such box", sb->id);
+	if (r == ABX_OK)
+		r = local_lock(s, call, &b);
+	if (r == ABX_OK) {
+		(void)local_run_open(s, &b, &run);
+		r = local_stop_locked(call, &b, &run, req ? req->grace_ms : 0);
+	}
+	if (r == ABX_OK)
+		r = local_box_emit(s, call, &b, NULL, ABX_STATE_STOPPED);
+	local_run_release(&run);
+	local_box_release(&b);
+	return r;
 }
 
 int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
@@ -391,7 +418,7 @@ int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct
 	struct local_chain chain;
 	bool shares = false;
 	int live = -1;
-	int32_t r = open_for_destroy(s, call, sb->id, &b);
+	int32_t r = open_for_end(s, call, sb->id, &b);
 
 	if (r == ABX_OK)
 		r = local_box_lock(s, call, &b);

@@ -6,7 +6,7 @@
  * it, store/, where box root may pass (0711) on its way to what belongs to it:
  *
  *	boxes/<id>/box.json   what was asked for; never changes (0600: holds env values)
- *	boxes/<id>/run.json   the first process of a running box, on record before it lives
+ *	boxes/<id>/run.json   the first process of a box that runs or ran, before it lives
  *	boxes/<id>/live       locked by that process for as long as it lives
  *	boxes/<id>/paused     its processes are held (pause.h), with gate, which is a lock
  *	boxes/<id>/cgroups    directories of control groups that are the box's (cgroup.h)
@@ -94,6 +94,7 @@ struct local_box {
 struct local_run {
 	int pidfd;	/* -1: not running */
 	bool ready;	/* false: its root is not in place yet, and nobody may enter */
+	bool lost;	/* found without its record: flags and expiry are not known */
 	uint32_t flags; /* that it was started with */
 	int64_t pid, expires_at_ms;
 };
@@ -133,18 +134,9 @@ void local_box_release(struct local_box *b);
 	{                                                                    \
 		.dir_fd = -1, .gate_fd = -1, .cgroup_fd = { -1, -1, -1, -1 } \
 	}
-int local_run_open(const struct abx_session *s, const struct local_box *b, struct local_run *ret);
-int local_run_write(const struct abx_session *s, int dir_fd, pid_t pid, int64_t expires_at_ms,
-		    uint32_t flags);
-void local_run_release(struct local_run *r);
-#define LOCAL_RUN_INIT      \
-	{                   \
-		.pidfd = -1 \
-	}
 /* Take the box's lock, for as long as b->dir_fd is open. */
 int32_t local_box_lock(const struct abx_session *s, struct abx_call *call,
 		       const struct local_box *b);
-uint32_t local_run_state(const struct local_run *run);
 int32_t local_box_emit(const struct abx_session *s, struct abx_call *call,
 		       const struct local_box *b, const struct local_run *run, uint32_t state);
 /* RFC 3339, now. */
@@ -157,6 +149,19 @@ int32_t local_remove_tree(const struct abx_session *s, struct abx_call *call, in
 			  const char *name, const char *inner);
 /* Remove what dead processes left half-made. */
 int32_t local_sweep(const struct abx_session *s, struct abx_call *call);
+
+/* run.c: the first process of a box, where there is one. */
+int local_run_open(const struct abx_session *s, const struct local_box *b, struct local_run *ret);
+int local_run_write(const struct abx_session *s, int dir_fd, pid_t pid, int64_t expires_at_ms,
+		    uint32_t flags);
+void local_run_release(struct local_run *r);
+#define LOCAL_RUN_INIT      \
+	{                   \
+		.pidfd = -1 \
+	}
+uint32_t local_run_state(const struct local_run *run);
+
+#define LOCAL_DAMAGED_REMEDY "put it back, or agentbox destroy --force removes the box"
 
 /* layer.c: the layers below a box's writable one, the topmost first. */
 struct local_chain {

@@ -28,21 +28,18 @@ static const char *const method_names[] = {"cgroup2", "cgroup1", "signal"};
 /* boxes/<id>/paused */
 struct mark {
 	bool there, complete;
+	bool damaged;
 	bool by_user; /* false: for as long as a snapshot is made */
 	enum method method;
 	char dir[LOCAL_CGROUP_PATH_MAX];
 };
 
-static void read_mark(const struct local_box *b, struct mark *ret)
+static int parse_mark(const struct local_box *b, struct mark *ret)
 {
 	const char *method = NULL, *dir = NULL;
 	cJSON *doc = NULL;
 	int r = local_read_json(b->dir_fd, MARK, &doc);
 
-	*ret = (struct mark){.method = BY_SIGNAL};
-	if (r == -ENOENT)
-		return;
-	ret->there = true;
 	if (r == 0)
 		r = abx_json_bool(doc, "complete", false, &ret->complete);
 	if (r == 0)
@@ -51,13 +48,15 @@ static void read_mark(const struct local_box *b, struct mark *ret)
 		r = abx_json_str(doc, "method", 32, &method);
 	if (r == 0)
 		r = abx_json_str(doc, "dir", LOCAL_CGROUP_PATH_MAX - 1, &dir);
-	for (size_t i = 0; r == 0 && method && i < ABX_N_ELEMENTS(method_names); i++)
+	if (r == 0 && !method)
+		r = -EPROTO;
+	for (size_t i = 0; r == 0 && i < ABX_N_ELEMENTS(method_names); i++)
 		if (strcmp(method, method_names[i]) == 0)
 			ret->method = (enum method)i;
-	if (r < 0)
-		ret->complete = false;
-	(void)snprintf(ret->dir, sizeof(ret->dir), "%s", dir ? dir : "");
+	if (r == 0)
+		(void)snprintf(ret->dir, sizeof(ret->dir), "%s", dir ? dir : "");
 	cJSON_Delete(doc);
+	return r;
 }
 
 static int write_mark(const struct local_box *b, const struct mark *m)
@@ -92,6 +91,39 @@ static bool is_held(const struct mark *m)
 		       strcmp(text, "FROZEN\n") == 0;
 	return local_cgroup_read(m->dir, "cgroup.events", text, sizeof(text)) == 0 &&
 	       strstr(text, "frozen 1") != NULL;
+}
+
+/* visit(): one of the box's cgroups; 1 when it holds processes. */
+static int find_held(void *ctx, const char *dir)
+{
+	static const enum method methods[] = {BY_CGROUP2, BY_CGROUP1};
+	struct mark *m = ctx;
+
+	if ((size_t)snprintf(m->dir, sizeof(m->dir), "%s/" LOCAL_CGROUP_INNER, dir) >=
+	    sizeof(m->dir))
+		return 0;
+	for (size_t i = 0; i < ABX_N_ELEMENTS(methods); i++) {
+		m->method = methods[i];
+		if (is_held(m))
+			return 1;
+	}
+	return 0;
+}
+
+/* Where the mark says nothing, what is frozen was paused by the user: only he leaves it so. */
+static void read_mark(const struct local_box *b, struct mark *ret)
+{
+	struct mark m = {.method = BY_SIGNAL},
+		    found = {.there = true, .complete = true, .by_user = true};
+	int r = parse_mark(b, &m);
+
+	m.there = r != -ENOENT;
+	if (r < 0 && local_cgroup_each(b, find_held, &found) == 1)
+		m = found;
+	else if (r < 0)
+		m = (struct mark){.method = BY_SIGNAL, .there = m.there};
+	m.damaged = r < 0 && r != -ENOENT;
+	*ret = m;
 }
 
 static bool is_paused(const struct mark *m)
@@ -283,11 +315,29 @@ static int32_t hold_by_signal(struct abx_session *s, struct abx_call *call,
 	return r == ABX_OK && msg.kind == LB_MSG_FAIL ? local_helper_failed(call, &msg) : r;
 }
 
+static int32_t wake(struct abx_session *s, struct abx_call *call, const struct local_box *b,
+		    const struct local_run *run, int gate)
+{
+	struct lb_msg msg;
+	int32_t r = act_inside(s, call, b, run, gate, LB_OP_WAKE, -1, &msg);
+
+	return r == ABX_OK && msg.kind == LB_MSG_FAIL ? local_helper_failed(call, &msg) : r;
+}
+
+static void warn_damaged(const struct local_box *b)
+{
+	char text[LOCAL_ID_MAX + 96];
+
+	(void)snprintf(text, sizeof(text),
+		       "store/boxes/%.64s/" MARK ": damaged; all processes of the box go on",
+		       b->id);
+	local_host->log(local_host->ctx, ABX_LOG_WARN, "local", text);
+}
+
 /* The mark goes last: as long as it is there, the next one tries again. */
 static int32_t let_go(struct abx_session *s, struct abx_call *call, const struct local_box *b,
 		      const struct local_run *run, int gate)
 {
-	struct lb_msg msg;
 	struct mark m;
 	int32_t r = ABX_OK;
 	int e = 0;
@@ -295,12 +345,12 @@ static int32_t let_go(struct abx_session *s, struct abx_call *call, const struct
 	read_mark(b, &m);
 	if (!m.there)
 		return ABX_OK;
+	if (m.damaged)
+		warn_damaged(b);
 	if (m.method == BY_SIGNAL)
-		r = act_inside(s, call, b, run, gate, LB_OP_WAKE, -1, &msg);
+		r = wake(s, call, b, run, gate);
 	else
 		e = set_frozen(&m, false);
-	if (r == ABX_OK && m.method == BY_SIGNAL && msg.kind == LB_MSG_FAIL)
-		r = local_helper_failed(call, &msg);
 	/* Where there is no directory, nothing was frozen yet. */
 	if (e < 0 && e != -ENOENT)
 		r = local_fail_errno(call, -e, "box %s: %s", b->id, m.dir);
@@ -422,6 +472,13 @@ int32_t local_pause_pass(struct abx_session *s, struct abx_call *call, const str
 	}
 }
 
+static bool can_freeze(void)
+{
+	struct local_place p;
+
+	return local_cgroup_find("freezer", &p) == 0;
+}
+
 /* Operations. */
 
 static int32_t open_running(struct abx_session *s, struct abx_call *call, const char *id,
@@ -481,6 +538,9 @@ int32_t local_resume(struct abx_session *s, struct abx_call *call, const struct 
 		r = lock_gate(call, &b, LOCK_EX, &gate);
 	if (r == ABX_OK)
 		r = let_go(s, call, &b, &run, gate);
+	/* Where a mark was lost, nothing tells who has been stopped by a signal. */
+	if (r == ABX_OK && !can_freeze())
+		r = wake(s, call, &b, &run, gate);
 	abx_cleanup_close(&gate);
 	if (r == ABX_OK)
 		r = local_box_emit(s, call, &b, &run, ABX_STATE_RUNNING);

@@ -408,6 +408,10 @@ static int32_t begin(struct making *m, const char *id)
 		e = local_run_open(m->s, &m->b, &m->run);
 	if (e == 0 && !(m->run.pidfd >= 0 && m->run.ready))
 		r = hold_stopped(m);
+	/* It may be started again, and nobody knows how. */
+	if (e == 0 && m->run.lost)
+		r = local_fail(m->call, ABX_ESTATE, "stop and start it",
+			       "box %s: run.json is damaged or missing", m->b.id);
 	if (r != ABX_OK)
 		return r;
 	if (e == 0)

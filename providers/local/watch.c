@@ -64,13 +64,14 @@ static struct seen *add(struct watcher *w, const char *id)
 	return &w->v[w->n++];
 }
 
-/* The box's own directory, where run.json and paused come and go. */
+/* The box's own directory, where run.json is written, and paused comes and goes. */
 static void watch_dir(struct watcher *w, struct seen *e, const struct local_box *b)
 {
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", b->dir_fd);
-	e->watch = inotify_add_watch(w->inotify_fd, path, IN_MOVED_TO | IN_DELETE | IN_ONLYDIR);
+	e->watch = inotify_add_watch(w->inotify_fd, path,
+				     IN_MOVED_TO | IN_CLOSE_WRITE | IN_DELETE | IN_ONLYDIR);
 }
 
 /* Its first process: a new one after each start. */
