@@ -314,6 +314,7 @@ void box_op_swap(const struct box_req *rq)
 	leave_old_root();
 	if (ftruncate(LB_FD_LIVE, 0) < 0)
 		box_fail_errno(errno, "root of the box");
+	(void)close(LB_FD_LIVE);
 	box_send_kind(LB_MSG_DONE, 0);
 	_exit(0);
 }

@@ -230,14 +230,38 @@ int32_t local_snapshot_list(struct abx_session *s, struct abx_call *call,
 	return e < 0 ? local_fail_errno(call, -e, "snapshots: a record") : ABX_OK;
 }
 
+static bool has_layer(const struct local_chain *c, const char *lid)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (strcmp(c->lid[i], lid) == 0)
+			return true;
+	return false;
+}
+
+/* The box that it was taken of has all its layers: they go with that, later than now. */
+static bool is_below_its_box(const struct abx_session *s, const struct local_snapshot *n)
+{
+	struct local_box b = LOCAL_BOX_INIT;
+	struct local_chain chain;
+	bool below = n->sandbox_id && local_box_open(s, n->sandbox_id, &b) == 0 &&
+		     local_chain_read(s, &b, &chain) == 0;
+
+	for (size_t i = 0; i < n->chain.n; i++)
+		below = below && has_layer(&chain, n->chain.lid[i]);
+	local_box_release(&b);
+	return below;
+}
+
 int32_t local_snapshot_delete(struct abx_session *s, struct abx_call *call, const char *ref)
 {
 	abx_autoclose int dir = -1;
 	char name[LOCAL_ID_MAX + 16], tmp[32];
+	struct local_snapshot n = {.doc = NULL};
 	int r = file_name(ref, name, sizeof(name));
 
 	if (r == -ENOENT)
 		return ABX_OK;
+	(void)local_snapshot_open(s, ref, &n);
 	/* From here on it is gone; whoever sweeps after us removes its layers. */
 	r = local_make_locked_dir(s, "gone-", tmp, sizeof(tmp), &dir);
 	if (r == 0 && renameat(s->snapshots_fd, name, dir, "deleted.json") < 0)
@@ -245,11 +269,14 @@ int32_t local_snapshot_delete(struct abx_session *s, struct abx_call *call, cons
 	if (r == 0 && fsync(s->snapshots_fd) < 0)
 		r = -errno;
 	if (r < 0) {
+		local_snapshot_release(&n);
 		if (dir >= 0)
 			(void)abx_fs_remove_tree(s->tmp_fd, tmp);
 		return local_fail_errno(call, -r, "snapshot %s: delete", ref);
 	}
-	local_layers_collect(s, call);
+	if (!is_below_its_box(s, &n))
+		local_layers_collect(s, call);
+	local_snapshot_release(&n);
 	(void)abx_fs_remove_tree(s->tmp_fd, tmp);
 	return ABX_OK;
 }

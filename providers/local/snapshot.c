@@ -263,8 +263,9 @@ static int32_t swap_running(struct making *m, bool *ret_done)
 	if (r == ABX_OK)
 		r = local_helper_any(m->call, &h, &answer);
 	*ret_done = r == ABX_OK && answer.kind == LB_MSG_DONE;
+	/* What it still has to do is to let go of its own namespace. */
 	if (*ret_done)
-		local_helper_wait(&h);
+		local_helper_leave(&h);
 	else
 		local_helper_kill(&h);
 	abx_cleanup_close(&a.fd_live);
