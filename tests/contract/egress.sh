@@ -78,8 +78,8 @@ ok 'none: destroy' ab destroy "$(b none)" -y
 
 # Everything but this machine.
 run ab_create -n "$(b all)" --egress all
-boxes="$boxes all"
-if [ "$status" -ne 0 ]; then
+boxes="$boxes all" made=$status
+if [ "$made" -ne 0 ]; then
 	like "$err" '^agentbox: .*\(.*\)$' 'without a way out the reason and a remedy are said'
 else
 	put_tool all || fail 'the tool runs in the box'
@@ -88,7 +88,7 @@ fi
 peer=${AGENTBOX_CONTRACT_PEER-}
 if [ -z "$peer" ]; then
 	diag 'AGENTBOX_CONTRACT_PEER is not set: nothing outside is known to be there'
-elif [ "$status" -eq 0 ]; then
+elif [ "$made" -eq 0 ]; then
 	addr=${peer%:*} port=${peer##*:}
 	ok 'all: the peer is reached' reaches all "$addr" "$port"
 	new_box only --egress "$addr/32" && put_tool only || fail 'a box with one address'
