@@ -12,8 +12,8 @@ static int32_t collect(void *io, int32_t stream, const void *data, size_t len)
 }
 
 int abx_exec_text(struct abx_cloud *cloud, const struct abx_call_opts *o,
-		  const struct abx_sandbox *s, const char *const *argv, int64_t timeout_ms,
-		  struct abx_buf *ret, int *ret_code, struct abx_err *err)
+		  const struct abx_sandbox *s, const char *const *argv, const char *user,
+		  int64_t timeout_ms, struct abx_buf *ret, int *ret_code, struct abx_err *err)
 {
 	struct abx_exec x = {ABX_INIT(struct abx_exec)};
 	struct abx_exit e = {ABX_INIT(struct abx_exit)};
@@ -22,6 +22,7 @@ int abx_exec_text(struct abx_cloud *cloud, const struct abx_call_opts *o,
 
 	x.flags = ABX_EXEC_OFFLINE;
 	x.argv = argv;
+	x.user = user;
 	x.cwd = "/";
 	x.stdin_fd = x.control_fd = -1;
 	x.timeout_ms = timeout_ms;

@@ -92,8 +92,8 @@ static int ask_box(struct abx_copier *c, const char *dir, const char *shown,
 {
 	const char *const argv[] = {"/bin/sh", "-c", script, "sh", dir, NULL};
 	abx_auto(abx_buf) struct abx_buf text = ABX_BUF_INIT(LIST_BYTES_MAX);
-	int code = 0, r = abx_exec_text(c->cloud, &c->opts, &c->sandbox, argv, LIST_TIMEOUT_MS,
-					&text, &code, err);
+	int code = 0, r = abx_exec_text(c->cloud, &c->opts, &c->sandbox, argv, /* user= */ NULL,
+					LIST_TIMEOUT_MS, &text, &code, err);
 
 	if (r < 0)
 		return r;

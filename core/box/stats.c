@@ -2,6 +2,7 @@
 /* What a box uses, and which processes it has. */
 #include <string.h>
 
+#include "abxsdk/proc-stat.h"
 #include "core/box/copy-io.h"
 #include "core/box/exec-text.h"
 #include "core/box/files.h"
@@ -28,51 +29,22 @@ static void add_cell(struct abx_row *row, const char *key, char *value)
 	row->cells[row->len++].value = value;
 }
 
-/* The n-th field of what follows the name in /proc/PID/stat, counted from 0. */
-static bool field(const char *at, unsigned int n, uint64_t *ret)
-{
-	char digits[24];
-	size_t len;
-
-	for (; n; n--) {
-		at = strchr(at, ' ');
-		if (!at)
-			return false;
-		at++;
-	}
-	len = strcspn(at, " \n");
-	if (len >= sizeof(digits))
-		return false;
-	memcpy(digits, at, len);
-	digits[len] = '\0';
-	return abx_parse_u64(digits, UINT64_MAX, ret);
-}
-
-/* "12 (name) S 1 ...": the name may hold anything, also ")". */
 static bool parse_stat(const char *line, struct abx_row *row)
 {
-	const char *open = strchr(line, '('), *close = strrchr(line, ')');
-	uint64_t pid = 0, utime = 0, stime = 0, pages = 0;
-	char digits[24], name[80], state[2] = "";
-	abx_autofree char *raw = NULL;
+	struct abx_proc_stat p;
+	char name[80], state[2] = "";
 
-	if (!open || !close || close < open || close[1] != ' ' || open - line > 20)
+	if (!abx_proc_stat_parse(line, &p))
 		return false;
-	memcpy(digits, line, (size_t)(open - line));
-	digits[open - line] = '\0';
-	digits[strcspn(digits, " ")] = '\0';
-	if (!abx_parse_u64(digits, UINT32_MAX, &pid) || !field(close + 2, 11, &utime) ||
-	    !field(close + 2, 12, &stime) || !field(close + 2, 21, &pages))
-		return false;
-	raw = abx_xstrndup(open + 1, (size_t)(close - open - 1));
-	abx_quote_text(raw, name, sizeof(name));
-	state[0] = close[2];
+	abx_quote_text(p.name, name, sizeof(name));
+	state[0] = p.state;
 	add_cell(row, "kind", abx_xstrdup("process"));
-	add_cell(row, "pid", abx_xasprintf("%llu", (unsigned long long)pid));
+	add_cell(row, "pid", abx_xasprintf("%d", p.pid));
 	add_cell(row, "state", abx_xstrdup(state));
 	add_cell(row, "cpu_ms",
-		 abx_xasprintf("%llu", (unsigned long long)((utime + stime) * 1000 / TICKS_PER_S)));
-	add_cell(row, "mem_bytes", abx_xasprintf("%llu", pages * PAGE_BYTES));
+		 abx_xasprintf("%llu", (unsigned long long)(p.ticks * 1000 / TICKS_PER_S)));
+	add_cell(row, "mem_bytes",
+		 abx_xasprintf("%llu", (unsigned long long)(p.rss_pages * PAGE_BYTES)));
 	add_cell(row, "command", abx_xstrdup(name));
 	return true;
 }
@@ -111,8 +83,8 @@ static int ask_box(struct abx_copier *c, struct abx_row_list *ret, struct abx_er
 {
 	const char *const argv[] = {"/bin/sh", "-c", script, NULL};
 	abx_auto(abx_buf) struct abx_buf text = ABX_BUF_INIT(PROC_BYTES_MAX);
-	int code = 0, r = abx_exec_text(c->cloud, &c->opts, &c->sandbox, argv, STATS_TIMEOUT_MS,
-					&text, &code, err);
+	int code = 0, r = abx_exec_text(c->cloud, &c->opts, &c->sandbox, argv, /* user= */ NULL,
+					STATS_TIMEOUT_MS, &text, &code, err);
 
 	if (r < 0)
 		return r;

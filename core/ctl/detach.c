@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include "abxsdk/detached.h"
 #include "core/ctl/ctl.h"
 
 /* The transport waits for the end of our output. */
@@ -17,6 +18,8 @@ static void let_go(void)
 void ctl_detach(struct ctl_exec *x)
 {
 	ctl_launch(x);
+	if (x->running && x->launch->log)
+		abx_detached_begin(x->launch->log);
 	if (x->running)
 		abx_wire_put_exit(&x->out, &x->queue, 0, 0, ABX_WIRE_EXIT_DETACHED, "");
 	ctl_flush(x);
@@ -28,6 +31,8 @@ void ctl_detach(struct ctl_exec *x)
 
 		(void)poll(&p, 1, abx_supervise_wait_ms(&x->sup));
 		x->running = !abx_supervise_step(&x->sup);
+		if (!x->running && x->launch->log)
+			abx_detached_end(x->launch->log, &x->sup);
 	}
 	_exit(0);
 }

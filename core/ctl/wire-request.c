@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "abxsdk/number.h"
 #include "core/ctl/wire.h"
 
 static void put(struct abx_buf *to, char tag, const char *s)
@@ -50,12 +51,12 @@ int abx_wire_encode_request(const struct abx_wire_request *r, struct abx_buf *to
 
 static bool number(const char *s, uint32_t *ret)
 {
-	uint64_t v = 0;
+	uint64_t v;
 
-	for (; *s >= '0' && *s <= '9' && v <= UINT32_MAX; s++)
-		v = v * 10 + (uint64_t)(*s - '0');
+	if (!abx_parse_u64(s, UINT32_MAX, &v))
+		return false;
 	*ret = (uint32_t)v;
-	return !*s && v <= UINT32_MAX;
+	return true;
 }
 
 /* The next record, or NULL at the end and for one that is cut short. */

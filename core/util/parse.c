@@ -4,35 +4,6 @@
 
 #include <string.h>
 
-static bool parse_digits(const char **at, uint64_t max, uint64_t *ret)
-{
-	const char *s = *at;
-	uint64_t value = 0;
-
-	if (*s < '0' || *s > '9')
-		return false;
-	for (; *s >= '0' && *s <= '9'; s++) {
-		uint64_t digit = (uint64_t)(*s - '0');
-
-		if (digit > max || value > (max - digit) / 10)
-			return false;
-		value = value * 10 + digit;
-	}
-	*at = s;
-	*ret = value;
-	return true;
-}
-
-bool abx_parse_u64(const char *text, uint64_t max, uint64_t *ret)
-{
-	uint64_t value;
-
-	if (!parse_digits(&text, max, &value) || *text)
-		return false;
-	*ret = value;
-	return true;
-}
-
 struct unit {
 	const char *suffix;
 	uint64_t factor;
@@ -43,7 +14,7 @@ static bool parse_with_unit(const char *text, const struct unit *units, size_t n
 {
 	uint64_t value;
 
-	if (!parse_digits(&text, max, &value))
+	if (!abx_parse_digits(&text, max, &value))
 		return false;
 	for (size_t i = 0; i < n_units; i++) {
 		if (strcmp(text, units[i].suffix) != 0)
@@ -88,12 +59,12 @@ int abx_parse_cpu_milli(const char *text, uint32_t *ret_milli, struct abx_err *e
 	const uint64_t least = 10, most = UINT64_C(1024) * 1000;
 	const char *at = text;
 	uint64_t whole = 0, milli = 0;
-	bool good = parse_digits(&at, most, &whole);
+	bool good = abx_parse_digits(&at, most, &whole);
 
 	if (good && *at == '.') {
 		const char *digits = ++at;
 
-		good = parse_digits(&at, 999, &milli) && at - digits <= 3;
+		good = abx_parse_digits(&at, 999, &milli) && at - digits <= 3;
 		for (size_t n = (size_t)(at - digits); good && n < 3; n++)
 			milli *= 10;
 	}

@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "abxsdk/number.h" /* abx_parse_u64() */
 #include "core/util/err.h"
 
-bool abx_parse_u64(const char *text, uint64_t max, uint64_t *ret);
 /* "90" (seconds), "250ms", "1s", "5m", "2h", "1d"; at most ten years. */
 int abx_parse_duration_ms(const char *text, int64_t *ret_ms, struct abx_err *err);
 /* "1024", "64K", "512M", "2G", "1T", powers of 1024. */

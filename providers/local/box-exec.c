@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "abxsdk/detached.h"
 #include "abxsdk/launch.h"
 #include "abxsdk/pty.h"
 #include "abxsdk/supervise.h"
@@ -81,6 +82,8 @@ static _Noreturn void report_exit(const struct command *c)
 
 	if (c->pty)
 		abx_pty_finish(c->pty);
+	if (c->launch->log)
+		abx_detached_end(c->launch->log, &c->sup);
 	if (WIFSIGNALED(c->sup.status))
 		m.signo = WTERMSIG(c->sup.status);
 	else
@@ -168,6 +171,8 @@ static int supervise(void *arg)
 		(void)close(STDOUT_FILENO);
 	}
 	(void)close(STDERR_FILENO);
+	if (c->launch->log)
+		abx_detached_begin(c->launch->log);
 	box_send_kind(LB_MSG_STARTED, c->sup.pid);
 	watch(c);
 }

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abxsdk/number.h"
+
 #define FILE_MAX_BYTES ((size_t)1 << 20)
 #define FIRST_USER_ID 1000u
 #define LAST_USER_ID 59999u
@@ -57,18 +59,13 @@ static const char *field(const char *line, const char *end, unsigned int n, size
 static bool id_field(const char *line, const char *end, unsigned int n, uint32_t *ret)
 {
 	size_t len;
-	const char *p = field(line, end, n, &len);
-	uint64_t v = 0;
+	const char *p = field(line, end, n, &len), *at = p;
+	uint64_t v;
 
-	if (!p || !len || len > 10)
+	if (!p || !len || !abx_parse_digits(&at, UINT32_MAX - 1, &v) || at != p + len)
 		return false;
-	for (size_t i = 0; i < len; i++) {
-		if (p[i] < '0' || p[i] > '9')
-			return false;
-		v = v * 10 + (uint64_t)(p[i] - '0');
-	}
 	*ret = (uint32_t)v;
-	return v < UINT32_MAX;
+	return true;
 }
 
 static bool name_is(const char *line, const char *end, const char *name)

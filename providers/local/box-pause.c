@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abxsdk/proc-stat.h"
+
 #define ROUNDS_MAX 2000
 #define ROUND_NS 2000000
 #define PIDS_MAX 32768
@@ -26,32 +28,14 @@ struct pids {
 	size_t n;
 };
 
-static pid_t parse_pid(const char *s)
-{
-	long v = 0;
-
-	for (; *s >= '0' && *s <= '9' && v < (1L << 30); s++)
-		v = v * 10 + (*s - '0');
-	return *s ? 0 : (pid_t)v;
-}
-
-/* "pid (comm) state ...", where comm may hold anything; 0 when there is no such process. */
+/* 0 when there is no such process. */
 static char state_of(int proc_fd, pid_t pid)
 {
-	char path[32], b[512];
-	const char *p;
-	ssize_t n;
-	int fd;
+	struct abx_proc_stat p;
+	char digits[16];
 
-	(void)snprintf(path, sizeof(path), "%d/stat", pid);
-	fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, b, sizeof(b) - 1);
-	(void)close(fd);
-	b[n > 0 ? n : 0] = '\0';
-	p = strrchr(b, ')');
-	return p && p[1] == ' ' ? p[2] : 0;
+	(void)snprintf(digits, sizeof(digits), "%d", pid);
+	return abx_proc_stat_read(proc_fd, digits, &p) == 0 ? p.state : 0;
 }
 
 /* Every living process of the box but the first one and ourselves. */
@@ -62,7 +46,7 @@ static void list_others(struct pids *p, DIR *proc)
 	p->n = 0;
 	rewinddir(proc);
 	while ((e = readdir(proc))) {
-		pid_t pid = parse_pid(e->d_name);
+		pid_t pid = abx_parse_pid(e->d_name);
 
 		if (pid > 1 && pid != getpid() && p->n < PIDS_MAX)
 			p->v[p->n++] = pid;
@@ -84,7 +68,7 @@ static void read_members(struct pids *p)
 	b[len] = '\0';
 	for (line = strtok_r(b, "\n", &save); line && p->n < PIDS_MAX;
 	     line = strtok_r(NULL, "\n", &save))
-		p->v[p->n++] = parse_pid(line);
+		p->v[p->n++] = abx_parse_pid(line);
 }
 
 static bool has(const struct pids *p, pid_t pid)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "abxsdk/fs.h"
+#include "abxsdk/proc-stat.h"
 
 #define PASSWD_MAX_BYTES ((size_t)1 << 20)
 #define DEPTH_MAX 256
@@ -68,41 +69,24 @@ static ssize_t read_some(int proc_fd, const char *pid, const char *file, char *b
 	return n;
 }
 
-/* "pid (comm) S ppid ...": times are fields 14 to 17, resident pages are field 24. */
-static bool parse_stat(char *b, struct lb_process *p)
-{
-	uint64_t tick_ms = 1000 / (uint64_t)sysconf(_SC_CLK_TCK), v[25] = {0};
-	char *open = strchr(b, '('), *close = strrchr(b, ')'), *at;
-
-	if (!open || !close || close < open || close[1] != ' ' || !close[2])
-		return false;
-	*close = '\0';
-	(void)snprintf(p->command, sizeof(p->command), "[%.64s]", open + 1);
-	p->state = close[2];
-	at = close + 3;
-	for (int field = 4; field <= 24; field++)
-		v[field] = strtoull(at, &at, 10);
-	p->parent = (int32_t)v[4];
-	p->cpu_ms = (v[14] + v[15] + v[16] + v[17]) * tick_ms;
-	p->rss_bytes = v[24] * (uint64_t)sysconf(_SC_PAGESIZE);
-	return true;
-}
-
 static bool read_process(int proc_fd, const char *pid, struct lb_process *p)
 {
+	const uint64_t tick_ms = 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct abx_proc_stat proc;
 	char b[1024];
 	struct stat st;
 	ssize_t n;
 
 	memset(p, 0, sizeof(*p));
-	for (const char *s = pid; *s; s++) {
-		if (*s < '0' || *s > '9' || s - pid > 9)
-			return false;
-		p->pid = p->pid * 10 + (*s - '0');
-	}
-	if (p->pid == getpid() || read_some(proc_fd, pid, "stat", b, sizeof(b)) <= 0 ||
-	    !parse_stat(b, p) || fstatat(proc_fd, pid, &st, 0) < 0)
+	p->pid = abx_parse_pid(pid);
+	if (!p->pid || p->pid == getpid() || abx_proc_stat_read(proc_fd, pid, &proc) < 0 ||
+	    fstatat(proc_fd, pid, &st, 0) < 0)
 		return false;
+	(void)snprintf(p->command, sizeof(p->command), "[%s]", proc.name);
+	p->state = proc.state;
+	p->parent = proc.parent;
+	p->cpu_ms = (proc.ticks + proc.children_ticks) * tick_ms;
+	p->rss_bytes = proc.rss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	p->uid = st.st_uid;
 	find_name(p->uid, p->user, sizeof(p->user));
 	n = read_some(proc_fd, pid, "cmdline", b, sizeof(p->command));

@@ -17,6 +17,7 @@
 
 #include "abxsdk/fs.h"
 #include "abxsdk/json.h"
+#include "abxsdk/number.h"
 
 #define SUBUID "/etc/subuid"
 #define SUBGID "/etc/subgid"
@@ -27,19 +28,16 @@
  * same for every installation, so that state directories can move. */
 #define DEFAULT_BASE UINT32_C(1900544000)
 
-static bool parse_u32(const char *s, size_t len, uint32_t *ret)
+/* Up to one of `ends`. */
+static bool parse_u32(const char *s, const char *ends, uint32_t *ret)
 {
-	uint64_t v = 0;
+	uint64_t v;
 
-	if (!len || len > 10)
+	/* strchr() finds the end of the text too. */
+	if (!abx_parse_digits(&s, UINT32_MAX - 1, &v) || !strchr(ends, *s))
 		return false;
-	for (size_t i = 0; i < len; i++) {
-		if (s[i] < '0' || s[i] > '9')
-			return false;
-		v = v * 10 + (uint64_t)(s[i] - '0');
-	}
 	*ret = (uint32_t)v;
-	return v < UINT32_MAX;
+	return true;
 }
 
 /* Whose lines of subuid(5) are ours. */
@@ -65,8 +63,8 @@ static bool parse_line(const char *line, const struct who *w, struct range *ret)
 		return false;
 	n = strcspn(first, ":\n");
 	count = first + n + 1;
-	if (first[n] != ':' || !parse_u32(first, n, &r.first) ||
-	    !parse_u32(count, strcspn(count, "\n"), &r.count))
+	if (first[n] != ':' || !parse_u32(first, ":", &r.first) ||
+	    !parse_u32(count, "\n", &r.count))
 		return false;
 	*ret = r;
 	return true;
@@ -147,13 +145,10 @@ static bool is_mapped(const char *map_file, uint32_t base)
 		const char *at = line;
 
 		for (size_t i = 0; i < ABX_N_ELEMENTS(v); i++) {
-			size_t n;
-
 			at += strspn(at, " ");
-			n = strcspn(at, " \n");
-			if (!parse_u32(at, n, &v[i]))
+			if (!parse_u32(at, " \n", &v[i]))
 				v[i] = i == 2 ? UINT32_MAX : 0;
-			at += n;
+			at += strcspn(at, " \n");
 		}
 		if (base >= v[0] && (uint64_t)base + LB_MAP_IDS <= (uint64_t)v[0] + v[2])
 			return true;

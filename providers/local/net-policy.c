@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "abxsdk/base.h"
+#include "abxsdk/number.h"
 
 #define NAME_MAX_BYTES 253
 #define LABEL_MAX_BYTES 63
@@ -15,18 +16,12 @@
 /* Decimal, at most `max`; leading zeros, which some read as octal, are refused. */
 static bool read_number(const char **at, uint32_t max, uint32_t *ret)
 {
-	uint32_t v = 0;
-	size_t n;
+	const char *from = *at;
+	uint64_t v;
 
-	for (n = 0; (*at)[n] >= '0' && (*at)[n] <= '9'; n++) {
-		v = v * 10 + (uint32_t)((*at)[n] - '0');
-		if (v > max)
-			return false;
-	}
-	if (!n || (n > 1 && (*at)[0] == '0'))
+	if (!abx_parse_digits(at, max, &v) || (*at - from > 1 && *from == '0'))
 		return false;
-	*at += n;
-	*ret = v;
+	*ret = (uint32_t)v;
 	return true;
 }
 

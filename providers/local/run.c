@@ -18,6 +18,7 @@
 
 #include "abxsdk/fs.h"
 #include "abxsdk/json.h"
+#include "abxsdk/proc-stat.h"
 
 #define RUN "run.json"
 /* One length, so that each start writes over the record of the last one: on a full disk there
@@ -36,37 +37,19 @@ struct process {
 	bool exiting;
 };
 
-/* Fields 9 and 22 of /proc/PID/stat. */
 static int read_process(int64_t pid, struct process *ret)
 {
-	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(4096);
-	abx_autoclose int fd = -1;
+	struct abx_proc_stat stat;
 	char path[64];
-	const char *p;
-	struct process proc = {0};
 	int r;
 
-	(void)snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	r = abx_buf_read_fd(&b, fd);
+	(void)snprintf(path, sizeof(path), "/proc/%lld", (long long)pid);
+	r = abx_proc_stat_read(AT_FDCWD, path, &stat);
 	if (r < 0)
 		return r;
-	proc.ready = strstr(abx_buf_str(&b), " (" LB_READY_NAME ") ") != NULL;
-	p = strrchr(abx_buf_str(&b), ')');
-	for (int field = 2; p && field < 22; field++) {
-		p = strchr(p, ' ');
-		if (p)
-			p++;
-		if (p && field + 1 == 9)
-			proc.exiting = strtoul(p, NULL, 10) & FLAG_EXITING;
-	}
-	if (!p)
-		return -EPROTO;
-	for (; *p >= '0' && *p <= '9'; p++)
-		proc.start = proc.start * 10 + (*p - '0');
-	*ret = proc;
+	ret->start = (int64_t)stat.start;
+	ret->ready = strcmp(stat.name, LB_READY_NAME) == 0;
+	ret->exiting = stat.flags & FLAG_EXITING;
 	return 0;
 }
 

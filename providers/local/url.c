@@ -13,6 +13,7 @@
 
 #include "abxsdk/fs.h"
 #include "abxsdk/json.h"
+#include "abxsdk/number.h"
 
 #define RECORD_MAX_BYTES ((size_t)4 << 20)
 #define ANSWER_WAIT_MS 10000
@@ -59,11 +60,9 @@ static int write_net(const struct local_box *b, const char *egress, const char *
 
 static uint16_t parse_port(const char *s)
 {
-	uint32_t v = 0;
+	uint64_t v = 0;
 
-	for (; *s >= '0' && *s <= '9' && v <= UINT16_MAX; s++)
-		v = v * 10 + (uint32_t)(*s - '0');
-	return *s || v > UINT16_MAX ? 0 : (uint16_t)v;
+	return abx_parse_u64(s, UINT16_MAX, &v) ? (uint16_t)v : 0;
 }
 
 static uint16_t recorded_port(const struct local_box *b, uint16_t box_port)

@@ -11,6 +11,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "abxsdk/proc-stat.h"
+
 struct proc {
 	pid_t pid, parent;
 	bool below;
@@ -20,42 +22,6 @@ struct procs {
 	struct proc *p;
 	size_t n, cap;
 };
-
-static bool parse_pid(const char *s, const char **ret_end, pid_t *ret)
-{
-	long v = 0;
-	const char *p = s;
-
-	for (; *p >= '0' && *p <= '9' && v < (1L << 30); p++)
-		v = v * 10 + (*p - '0');
-	*ret_end = p;
-	*ret = (pid_t)v;
-	return p > s;
-}
-
-/* "pid (comm) state ppid ...", where comm may hold anything. */
-static bool read_parent(int proc_fd, const char *pid, pid_t *ret)
-{
-	char path[32], b[512];
-	const char *p;
-	ssize_t n;
-	int fd;
-
-	if (strlen(pid) > 16)
-		return false;
-	memcpy(path, pid, strlen(pid));
-	memcpy(path + strlen(pid), "/stat", 6);
-	fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = read(fd, b, sizeof(b) - 1);
-	(void)close(fd);
-	if (n <= 0)
-		return false;
-	b[n] = '\0';
-	p = strrchr(b, ')');
-	return p && p[1] == ' ' && p[2] && p[3] == ' ' && p[2] != 'Z' && parse_pid(p + 4, &p, ret);
-}
 
 static void add(struct procs *v, pid_t pid, pid_t parent)
 {
@@ -77,12 +43,11 @@ static void read_all(struct procs *v)
 	struct dirent *e;
 
 	while (d && (e = readdir(d))) {
-		const char *end;
-		pid_t pid, parent;
+		struct abx_proc_stat p;
 
-		if (parse_pid(e->d_name, &end, &pid) && !*end &&
-		    read_parent(dirfd(d), e->d_name, &parent))
-			add(v, pid, parent);
+		if (abx_parse_pid(e->d_name) && abx_proc_stat_read(dirfd(d), e->d_name, &p) == 0 &&
+		    p.state != 'Z')
+			add(v, p.pid, p.parent);
 	}
 	if (d)
 		(void)closedir(d);

@@ -4,19 +4,14 @@
 
 #include <string.h>
 
+#include "abxsdk/number.h"
+
 bool abx_user_parse_id(const char *s, uint32_t *ret)
 {
-	uint64_t v = 0;
+	uint64_t v;
 
-	if (!*s)
+	if (!abx_parse_u64(s, UINT32_MAX - 1, &v))
 		return false;
-	for (; *s; s++) {
-		if (*s < '0' || *s > '9')
-			return false;
-		v = v * 10 + (uint64_t)(*s - '0');
-		if (v > UINT32_MAX - 1)
-			return false;
-	}
 	*ret = (uint32_t)v;
 	return true;
 }

@@ -45,7 +45,7 @@ says_was()
 }
 
 for p in $providers; do
-	ok "$p: a box" ab create --provider "$p" -n box -y --egress none
+	ok "$p: a box" ab create --provider "$p" -n box -y
 	case $p in
 	local) ok 'a detached command' ab exec -d box -- echo said ;;
 	esac

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "abxsdk/fs.h"
+#include "abxsdk/proc-stat.h"
 #include "abxsdk/spawn.h"
 #include "abxsdk/user.h"
 #include "mock.h"
@@ -49,10 +50,8 @@ static int signal_marked(const char *marker, int signo)
 	int reached = 0;
 
 	while (proc && (e = readdir(proc))) {
-		pid_t pid = 0;
+		pid_t pid = abx_parse_pid(e->d_name);
 
-		for (const char *c = e->d_name; *c >= '0' && *c <= '9'; c++)
-			pid = pid * 10 + (*c - '0');
 		if (pid > 1 && is_of_box(e->d_name, marker) && kill(pid, signo) == 0)
 			reached++;
 	}

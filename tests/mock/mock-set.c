@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "abxsdk/proc-stat.h"
 #include "mock.h"
 
 static int32_t move(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
@@ -98,10 +99,8 @@ int32_t mock_exec_signal(struct abx_session *s, struct abx_call *call,
 			 int32_t signo)
 {
 	int32_t r = mock_fault_before(s, call, "exec_signal");
-	pid_t pid = 0;
+	pid_t pid = abx_parse_pid(exec_id);
 
-	for (const char *c = exec_id; *c >= '0' && *c <= '9' && pid < 100000000; c++)
-		pid = pid * 10 + (*c - '0');
 	if (r != ABX_OK)
 		return r;
 	if (pid < 2 || kill(-pid, signo) < 0)
