@@ -51,8 +51,8 @@ for p in $providers; do
 	esac
 	for command in 'exec box -- true' 'shell box -- true' 'files box .' 'cp box:a.txt copy' \
 		'cp a.txt box:copy' 'cp box:a.txt -' 'diff box' 'download box -y' 'url box 80' \
-		'logs box'; do
-		[ "$p $command" != "mock logs box" ] || continue
+		'logs box --json'; do
+		[ "$p $command" != "mock logs box --json" ] || continue
 		ok "$p: stopped" ab stop box
 		# shellcheck disable=SC2086 # words
 		says_was stopped stop $command
