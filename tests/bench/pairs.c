@@ -3,9 +3,11 @@
  * Time commands against each other: pairs RUNS SIDE --- SIDE [--- SIDE]...
  *
  * A side is a command, or several one after the other with --then between them, or several such
- * rows of commands at once with --and between them.  In each run every side runs once, in an
- * order that turns, so that whatever slows the machine for a while slows all sides; @N@ in an
- * argument becomes the number of the run.  Output is discarded; a command that fails ends it.
+ * rows of commands at once with --and between them.  What a side's first command takes is not
+ * counted when it begins with --first: it makes ready what the others are about.  In each run
+ * every side runs once, in an order that turns, so that whatever slows the machine for a while
+ * slows all sides; @N@ in an argument becomes the number of the run.  Output is discarded; a
+ * command that fails ends it.
  * Prints one line a side: median in ms, the median of the differences to the first side in ms,
  * the largest resident set in KB, the median of the processor time in ms, which hardly depends
  * on what else runs.
@@ -32,6 +34,7 @@ enum {
 
 struct side {
 	char **commands[MAX_COMMANDS];
+	char **first; /* or NULL */
 	int n_commands;
 	int ends[MAX_ROWS]; /* of each row of commands, behind its last */
 	int n_rows;
@@ -111,14 +114,27 @@ static void check(char **command, int status)
 	die("failed");
 }
 
+static void make_ready(char **command, int run, const posix_spawn_file_actions_t *quiet)
+{
+	pid_t pid = start(command, run, quiet);
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid)
+		die("waitpid");
+	check(command, status);
+}
+
 /* All rows at once, each of them one command after the other. */
 static double run_side(struct side *side, int run, const posix_spawn_file_actions_t *quiet,
 		       double *ret_cpu_ms)
 {
 	struct running rows[MAX_ROWS];
-	double begun = now_ms();
+	double begun;
 	int left = side->n_rows;
 
+	if (side->first)
+		make_ready(side->first, run, quiet);
+	begun = now_ms();
 	*ret_cpu_ms = 0;
 	for (int i = 0; i < side->n_rows; i++) {
 		rows[i].command = i ? side->ends[i - 1] : 0;
@@ -150,6 +166,11 @@ static double run_side(struct side *side, int run, const posix_spawn_file_action
 
 static void add_command(struct side *side, char **argv, bool new_row)
 {
+	if (!side->n_rows && !side->first && *argv && strcmp(*argv, "--first") == 0) {
+		side->first = argv + 1;
+		return;
+	}
+	new_row = new_row || !side->n_rows;
 	if (side->n_commands == MAX_COMMANDS || (new_row && side->n_rows == MAX_ROWS))
 		die("too many commands");
 	side->commands[side->n_commands++] = argv;
