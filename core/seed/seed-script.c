@@ -49,21 +49,18 @@ const char abx_script_seed[] = PRELUDE
 	"fi\n"
 	"connected= status= tree=\n"
 	"if [ \"$kind\" = git ]; then\n"
-	/* Both beside what follows: they only read. */
+	/* All at once, the longest first: they only read.  The times were kept, but neither the
+	 * inodes nor the change times. */
+	"\tgit -c core.checkStat=minimal -c core.fsmonitor=false \\\n"
+	"\t	-c core.excludesFile=/dev/null -c status.showStash=false \\\n"
+	"\t	status --porcelain=v2 -z --branch --untracked-files=all --no-renames \\\n"
+	"\t	--no-ahead-behind --ignore-submodules=none </dev/null &\n"
+	"\tstatus=$!\n"
 	"\tgit rev-list --objects --quiet \"$base\" </dev/null >/dev/null &\n"
 	"\tconnected=$!\n"
-	/* The times were kept, but neither the inodes nor the change times. */
-	"\t{\n"
-	"\t\tgit -c core.checkStat=minimal -c core.fsmonitor=false \\\n"
-	"\t\t	-c core.excludesFile=/dev/null -c status.showStash=false \\\n"
-	"\t\t	status --porcelain=v2 -z --branch --untracked-files=all --no-renames \\\n"
-	"\t\t	--no-ahead-behind --ignore-submodules=none || exit\n"
-	/* When it is that of the host, which is none, the work tree is the commit's. */
-	"\t\t[ \"$state\" = clean ] || exit 0\n"
-	"\t\tprintf 'tree '\n"
-	"\t\texec git rev-parse --verify -q \"$base^{tree}\"\n"
-	"\t} </dev/null &\n"
-	"\tstatus=$!\n"
+	/* When the status is that of the host, which is none, the work tree is the commit's. */
+	"\t[ \"$state\" != clean ] ||\n"
+	"\t	tree=$(git rev-parse --verify -q \"$base^{tree}\") || exit 90\n"
 	/* It came with the stream, where one move makes it ours; each program more is as long
 	 * as the work of git. */
 	"\tif [ -e \"$HOME/.agentbox\" ]; then\n"
@@ -98,7 +95,7 @@ const char abx_script_seed[] = PRELUDE
 	"fi\n"
 	"[ -z \"$connected\" ] || wait \"$connected\" || exit 90\n"
 	"[ -z \"$status\" ] || wait \"$status\" || exit 90\n"
-	"[ -z \"$tree\" ] || printf 'tree %s\\n' \"$tree\"\n";
+	"printf 'tree %s\\n' \"$tree\"\n";
 
 const char abx_script_changes[] = PRELUDE NEEDS_RECORD CURRENT_TREE
 	"[ -z \"$partial\" ] || printf 'partial\\n'\n"
