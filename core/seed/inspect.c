@@ -185,9 +185,10 @@ static int check_attrs(struct abx_seed *s, struct jobs *j, struct abx_err *err)
 
 static int start_reading(struct abx_seed *s, struct jobs *j, struct abx_err *err)
 {
-	int r = abx_git_start(&s->git, abx_status_args, NULL, 0, &j->status, err);
+	/* The longest first. */
+	int r = start_pack(s, err);
 
-	return r < 0 ? r : start_pack(s, err);
+	return r < 0 ? r : abx_git_start(&s->git, abx_status_args, NULL, 0, &j->status, err);
 }
 
 /* Run git, as much at once as can be.  Filters would run inside of `git status`, and may
@@ -196,11 +197,11 @@ static int ask_git(struct abx_seed *s, struct jobs *j, struct abx_err *err)
 {
 	static const char *const config_args[] = {"config", "-z", "--list", NULL};
 	const bool attrs_first = abx_attrs_matter(s->workspace, &s->index);
-	int r = abx_git_start(&s->git, config_args, NULL, 0, &j->config, err);
+	int r = attrs_first ? abx_attrs_start(&s->git, &s->index, &j->attrs, err)
+			    : start_reading(s, j, err);
 
 	if (r == 0)
-		r = attrs_first ? abx_attrs_start(&s->git, &s->index, &j->attrs, err)
-				: start_reading(s, j, err);
+		r = abx_git_start(&s->git, config_args, NULL, 0, &j->config, err);
 	if (r == 0)
 		r = finish_config(s, &j->config, err);
 	if (r == 0 && attrs_first)
