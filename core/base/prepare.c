@@ -35,8 +35,31 @@ static bool is_path(const char *from)
 	return from[0] == '/' || from[0] == '.';
 }
 
+/* What to make an image from. */
+struct source {
+	char *from;	   /* a name, or the real path */
+	int fd;		   /* of a file; -1 */
+	char *fingerprint; /* of a file, which changes whenever the file does; NULL */
+};
+
+static void release_source(struct source *s)
+{
+	abx_cleanup_close(&s->fd);
+	free(s->fingerprint);
+	free(s->from);
+}
+
+static char *fingerprint(const struct stat *st)
+{
+	return abx_xasprintf("file:%llx:%llx:%llx:%lld.%09ld:%lld.%09ld",
+			     (unsigned long long)st->st_dev, (unsigned long long)st->st_ino,
+			     (unsigned long long)st->st_size, (long long)st->st_mtim.tv_sec,
+			     st->st_mtim.tv_nsec, (long long)st->st_ctim.tv_sec,
+			     st->st_ctim.tv_nsec);
+}
+
 /* A name stays what it is; a path becomes an open file. */
-static int open_from(const struct abx_preparer *p, const char *from, int *ret_fd, char **ret_from,
+static int open_from(const struct abx_preparer *p, const char *from, struct source *ret,
 		     struct abx_err *err)
 {
 	abx_autofree char *real = NULL;
@@ -46,7 +69,7 @@ static int open_from(const struct abx_preparer *p, const char *from, int *ret_fd
 	int r;
 
 	if (!is_path(from)) {
-		*ret_from = abx_xstrdup(from);
+		ret->from = abx_xstrdup(from);
 		return 0;
 	}
 	abx_quote_text(from, shown, sizeof(shown));
@@ -60,9 +83,11 @@ static int open_from(const struct abx_preparer *p, const char *from, int *ret_fd
 	if (!S_ISREG(st.st_mode) &&
 	    !(S_ISDIR(st.st_mode) && (abx_cloud_caps(p->cloud) & ABX_CAP_LOCAL)))
 		return abx_err_set(err, ABX_EINVAL, "--from '%s': not a tar file", shown);
-	if (S_ISREG(st.st_mode))
-		*ret_fd = abx_steal_fd(&fd);
-	*ret_from = abx_steal_ptr(&real);
+	if (S_ISREG(st.st_mode)) {
+		ret->fd = abx_steal_fd(&fd);
+		ret->fingerprint = fingerprint(&st);
+	}
+	ret->from = abx_steal_ptr(&real);
 	return 0;
 }
 
@@ -71,8 +96,18 @@ static char *copy(const char *text)
 	return abx_xstrdup_null(text);
 }
 
+/* A file or directory may have changed since; of a directory only the provider can tell. */
+static bool is_same(const struct abx_prepared *one, const struct source *src)
+{
+	if (!one->from || strcmp(one->from, src->from) != 0)
+		return false;
+	return src->fingerprint
+		       ? one->fingerprint && strcmp(one->fingerprint, src->fingerprint) == 0
+		       : !is_path(src->from);
+}
+
 /* 1: there is one of that name, made from the same, and the provider still has it. */
-static int find_ready(const struct abx_preparer *p, const char *name, const char *from,
+static int find_ready(const struct abx_preparer *p, const char *name, const struct source *src,
 		      struct abx_prepared *ret, struct abx_err *err)
 {
 	const struct abx_call_opts o = {.timeout_ms = LIST_TIMEOUT_MS};
@@ -84,8 +119,7 @@ static int find_ready(const struct abx_preparer *p, const char *name, const char
 	if (r < 0)
 		return r;
 	one = abx_prepared_find(&list, name);
-	/* A file may have changed since. */
-	if (one && one->from && strcmp(one->from, from) == 0 && !is_path(from) &&
+	if (one && is_same(one, src) &&
 	    abx_cloud_image_list(p->cloud, &o, NULL, 0, &there, NULL) == 0) {
 		for (size_t i = 0; i < there.len && r == 0; i++)
 			r = strcmp(there.items[i].s.ref, one->ref) == 0;
@@ -105,8 +139,8 @@ static bool surely_not_made(int r, const struct abx_err *why)
 }
 
 static int build(const struct abx_preparer *p, const struct abx_prepare_request *req,
-		 const struct abx_attempt *a, const char *from, int from_fd,
-		 struct abx_prepared *one, struct abx_err *err)
+		 const struct abx_attempt *a, const struct source *src, struct abx_prepared *one,
+		 struct abx_err *err)
 {
 	const struct abx_call_opts o = {.timeout_ms = PREPARE_TIMEOUT_MS, .attempt = a->id};
 	struct abx_prepare prep = {ABX_INIT(struct abx_prepare)};
@@ -120,9 +154,10 @@ static int build(const struct abx_preparer *p, const struct abx_prepare_request 
 	labels[ABX_N_INSTALL_LABELS + 1] = (struct abx_kv){ABX_LABEL_ATTEMPT, a->id};
 	prep.flags = req->force ? ABX_PREPARE_FORCE : 0;
 	prep.context_fd = -1;
-	prep.from_fd = from_fd;
+	prep.from_fd = src->fd;
 	prep.name = one->name;
-	prep.from = from;
+	prep.from = src->from;
+	prep.fingerprint = src->fingerprint;
 	prep.labels = labels;
 	prep.n_labels = ABX_N_INSTALL_LABELS + 2;
 	prep.options = abx_cloud_box_options(p->cloud, &prep.n_options);
@@ -131,7 +166,8 @@ static int build(const struct abx_preparer *p, const struct abx_prepare_request 
 		return r;
 	abx_time_text(abx_wall_ms(), now);
 	one->ref = abx_xstrdup(got.s.ref);
-	one->from = abx_xstrdup(from);
+	one->from = abx_xstrdup(src->from);
+	one->fingerprint = copy(src->fingerprint);
 	one->created_at = abx_xstrdup(now);
 	one->attempt = abx_xstrdup(a->id);
 	abx_snapshot_copy_release(&got);
@@ -139,7 +175,7 @@ static int build(const struct abx_preparer *p, const struct abx_prepare_request 
 }
 
 static int make(const struct abx_preparer *p, const struct abx_prepare_request *req,
-		const char *name, const char *from, int from_fd, struct abx_prepared *ret,
+		const char *name, const struct source *src, struct abx_prepared *ret,
 		struct abx_err *err)
 {
 	const char *provider = abx_cloud_name(p->cloud);
@@ -153,7 +189,7 @@ static int make(const struct abx_preparer *p, const struct abx_prepare_request *
 	if (r < 0)
 		return r;
 	one.name = abx_xstrdup(name);
-	r = build(p, req, &a, from, from_fd, &one, &why);
+	r = build(p, req, &a, src, &one, &why);
 	if (surely_not_made(r, &why)) {
 		abx_attempt_end(p->home, p->db, &a, /* gone= */ true);
 	} else {
@@ -178,21 +214,22 @@ int abx_prepare_image(const struct abx_preparer *p, const struct abx_prepare_req
 	const char *name = req->name		? req->name
 			   : is_path(req->from) ? ABX_PREPARED_DEFAULT
 						: req->from;
-	abx_autofree char *from = NULL;
-	abx_autoclose int from_fd = -1;
+	struct source src = {.fd = -1};
 	int r = req->name ? check_name(name, err) : 0;
 
 	if (r == 0 && !abx_cloud_table(p->cloud)->prepare)
 		r = abx_err_set(err, ABX_ENOTSUP, "provider '%s': cannot prepare images",
 				abx_cloud_name(p->cloud));
 	if (r == 0)
-		r = open_from(p, req->from, &from_fd, &from, err);
+		r = open_from(p, req->from, &src, err);
 	if (r == 0 && !req->force)
-		r = find_ready(p, name, from, ret, err);
-	if (r < 0)
-		return r;
-	*ret_made = r == 0;
-	return r == 1 ? 0 : make(p, req, name, from, from_fd, ret, err);
+		r = find_ready(p, name, &src, ret, err);
+	if (r >= 0)
+		*ret_made = r == 0;
+	if (r == 0)
+		r = make(p, req, name, &src, ret, err);
+	release_source(&src);
+	return r < 0 ? r : 0;
 }
 
 int abx_prepare_list(const struct abx_preparer *p, struct abx_snapshot_list *ret,

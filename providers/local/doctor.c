@@ -58,7 +58,7 @@ static int32_t check_box(struct abx_session *s, struct abx_call *call)
 			  overlay[] = "overlay in a user namespace";
 	struct lb_msg m = {.kind = 0};
 	bool no_namespace;
-	int32_t r = local_probe(s, call, &m);
+	int32_t r = local_probe(s, call, /* image= */ NULL, &m);
 
 	if (r != ABX_OK)
 		return r;

@@ -195,6 +195,15 @@ void local_image_collect(const struct abx_session *s, struct abx_call *call, con
 		(void)closedir(d);
 }
 
+/* Whoever prepares it is told, not whoever makes a box of it. */
+static int32_t try_image(struct abx_session *s, struct abx_call *call, const char *dir)
+{
+	struct lb_msg m = {.kind = 0};
+	int32_t r = local_probe(s, call, dir, &m);
+
+	return r == ABX_OK && m.kind == LB_MSG_FAIL ? local_helper_failed(call, &m) : r;
+}
+
 int32_t local_image_make(struct abx_session *s, struct abx_call *call, const char *key,
 			 local_image_fill *fill, void *ctx, int64_t *ret_bytes)
 {
@@ -214,6 +223,8 @@ int32_t local_image_make(struct abx_session *s, struct abx_call *call, const cha
 	if (dir_fd < 0)
 		return local_fail_errno(call, errno, "image: state directory");
 	r = fill(s, call, dir_fd, ctx, ret_bytes);
+	if (r == ABX_OK)
+		r = try_image(s, call, tmp);
 	if (r == ABX_OK && renameat(s->images_fd, tmp, s->images_fd, key) < 0)
 		r = local_fail_errno(call, errno, "image: state directory");
 	if (r != ABX_OK)

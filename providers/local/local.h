@@ -313,8 +313,10 @@ int32_t local_start_again(struct abx_session *s, struct abx_call *call, const st
 /* Start a box whose lock is held, unless it runs already. */
 int32_t local_start_locked(struct abx_session *s, struct abx_call *call, const struct local_box *b,
 			   uint32_t flags, int64_t timeout_ms, struct local_run *run);
-/* provision.c: make a box for a moment; READY or FAIL in *ret. */
-int32_t local_probe(struct abx_session *s, struct abx_call *call, struct lb_msg *ret);
+/* provision.c: make a box for a moment, over images/IMAGE where that is not NULL, and run its
+ * shell; READY or FAIL in *ret. */
+int32_t local_probe(struct abx_session *s, struct abx_call *call, const char *image,
+		    struct lb_msg *ret);
 
 /* image.c: unpack `image` unless that was done before.  Nobody removes it while *ret_lock is
  * open, or while a box's record names its key. */

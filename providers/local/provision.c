@@ -352,11 +352,13 @@ int32_t local_provision(struct abx_session *s, struct abx_call *call,
 }
 
 /* Everything that a start does, in a directory of its own, and then its end. */
-int32_t local_probe(struct abx_session *s, struct abx_call *call, struct lb_msg *ret)
+int32_t local_probe(struct abx_session *s, struct abx_call *call, const char *image,
+		    struct lb_msg *ret)
 {
 	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_START};
 	struct local_helper h = LOCAL_HELPER_INIT;
 	struct local_box b = LOCAL_BOX_INIT;
+	struct local_plan plan = {0};
 	char tmp[32], layers[64];
 	int32_t r = ABX_OK;
 	int e = local_make_locked_dir(s, "new-", tmp, sizeof(tmp), &b.dir_fd);
@@ -372,7 +374,14 @@ int32_t local_probe(struct abx_session *s, struct abx_call *call, struct lb_msg 
 	a.path = layers;
 	a.name = "probe";
 	a.fd_box = s->store_fd;
-	a.req.flags = LB_F_PROBE;
+	a.req.flags = LB_F_PROBE | LB_F_FIRST;
+	if (image) {
+		a.req.flags |= LB_F_IMAGE;
+		local_plan_add(&plan, LB_PLAN_IMAGE, "images/%s/root", image);
+	}
+	if (plan.failed)
+		r = local_fail(call, ABX_ENOMEM, NULL, "out of memory");
+	a.argv = (const char *const *)plan.argv;
 	if (r == ABX_OK)
 		r = local_helper_start(s, call, &a, &h);
 	while (r == ABX_OK) {
@@ -382,6 +391,7 @@ int32_t local_probe(struct abx_session *s, struct abx_call *call, struct lb_msg 
 		local_helper_control(&h, LB_CTRL_GO, 0, 0);
 	}
 	local_helper_kill(&h);
+	local_plan_release(&plan);
 	abx_cleanup_close(&a.fd_live);
 	if (b.dir_fd >= 0)
 		(void)local_remove_tree(s, call, s->tmp_fd, tmp, "layers");

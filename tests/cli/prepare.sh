@@ -23,10 +23,15 @@ P='--provider mock'
 	printf 'no tar\n' >root.tar
 	run ab prepare $P --from ./root.tar -n own --json
 	like "$out" '"name":.*"own"' '--json'
+	run ab prepare $P --from ./root.tar -n own
+	like "$out" 'there already' 'the same file again is no work'
+	printf 'other\n' >root.tar
+	run ab prepare $P --from ./root.tar -n own
+	unlike "$out" 'there already' 'another one is'
 	run ab prepare $P --status
 	is "$(printf '%s\n' "$out" | wc -l | tr -d ' ')" 2 'both are on record'
 	run ab image ls $P
-	is "$(printf '%s\n' "$out" | wc -l | tr -d ' ')" 4 'image ls shows what is there'
+	is "$(printf '%s\n' "$out" | wc -l | tr -d ' ')" 5 'image ls shows what is there'
 
 	AGENTBOX_MOCK_FAULTS='prepare-build:fail=EIO' && export AGENTBOX_MOCK_FAULTS
 	run ab prepare $P --from x -n broken
