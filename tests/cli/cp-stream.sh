@@ -60,8 +60,8 @@ for p in $providers; do
 		"$p: the same files"
 	ab exec "$box" -- mkdir mixed </dev/null
 	ok "$p: a stream of two formats" into "$T/mixed.tar" "$box:mixed"
-	is "$(ab exec "$box" -- sh -c 'cd mixed && stat -c "%n %a %Y" d && cat d/1 d/1é d/2 d/e/3' \
-		</dev/null)" "$(echo "d 750 1000000000
+	is "$(ab exec "$box" -- sh -c 'cd mixed && stat -c "%n %a %Y" d &&
+		cat d/1 d/1é d/2 d/e/3' </dev/null)" "$(echo "d 750 1000000000
 one
 other
 two
