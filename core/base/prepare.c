@@ -242,14 +242,14 @@ int abx_prepare_list(const struct abx_preparer *p, struct abx_snapshot_list *ret
 	return abx_cloud_image_list(p->cloud, &o, labels, ABX_N_INSTALL_LABELS, ret, err);
 }
 
-int abx_prepare_remove(const struct abx_preparer *p, const char *what, struct abx_err *err)
+int abx_prepare_find(const struct abx_preparer *p, const char *what, char **ret_ref,
+		     bool *ret_there, struct abx_err *err)
 {
-	const struct abx_call_opts o = {.timeout_ms = LIST_TIMEOUT_MS};
 	const char *provider = abx_cloud_name(p->cloud), *ref = what;
 	struct abx_prepared_list prepared = {NULL, 0};
-	struct abx_snapshot_list there = {NULL, 0};
+	struct abx_snapshot_list list = {NULL, 0};
 	const struct abx_prepared *one;
-	bool ours = false;
+	bool there = false;
 	char shown[80];
 	int r = abx_prepared_load(p->home, provider, &prepared, err);
 
@@ -258,19 +258,28 @@ int abx_prepare_remove(const struct abx_preparer *p, const char *what, struct ab
 	one = abx_prepared_find(&prepared, what);
 	if (one)
 		ref = one->ref;
-	r = abx_prepare_list(p, &there, err);
-	for (size_t i = 0; i < there.len && r == 0; i++)
-		ours = ours || strcmp(there.items[i].s.ref, ref) == 0;
-	abx_quote_text(what, shown, sizeof(shown));
-	/* One that the provider lost is only forgotten here. */
-	if (r == 0 && !ours && !one)
-		r = abx_err_set(err, ABX_ENOTFOUND, "image '%s': this install has none such at %s",
-				shown, provider);
-	if (r == 0 && ours)
-		r = abx_cloud_image_delete(p->cloud, &o, ref, err);
-	if (r == 0)
-		r = abx_prepared_drop(p->home, provider, ref, err);
-	abx_snapshot_list_release(&there);
+	r = abx_prepare_list(p, &list, err);
+	for (size_t i = 0; i < list.len && r == 0; i++)
+		there = there || strcmp(list.items[i].s.ref, ref) == 0;
+	if (r == 0 && (there || one)) {
+		*ret_ref = abx_xstrdup(ref);
+		*ret_there = there;
+	} else if (r == 0) {
+		abx_quote_text(what, shown, sizeof(shown));
+		r = abx_err_set(err, ABX_ENOBOX, "no image '%s' of this install at %s", shown,
+				provider);
+		(void)abx_err_remedy(err, "agentbox image ls shows all");
+	}
+	abx_snapshot_list_release(&list);
 	abx_prepared_list_release(&prepared);
 	return r;
+}
+
+int abx_prepare_remove(const struct abx_preparer *p, const char *ref, bool there,
+		       struct abx_err *err)
+{
+	const struct abx_call_opts o = {.timeout_ms = LIST_TIMEOUT_MS};
+	int r = there ? abx_cloud_image_delete(p->cloud, &o, ref, err) : 0;
+
+	return r < 0 ? r : abx_prepared_drop(p->home, abx_cloud_name(p->cloud), ref, err);
 }

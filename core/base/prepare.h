@@ -34,7 +34,12 @@ int abx_prepare_image(const struct abx_preparer *p, const struct abx_prepare_req
 /* Images of this install at the provider. */
 int abx_prepare_list(const struct abx_preparer *p, struct abx_snapshot_list *ret,
 		     struct abx_err *err);
-/* `what` is a prepared name or the provider's; ABX_ENOTFOUND when this install has none such. */
-int abx_prepare_remove(const struct abx_preparer *p, const char *what, struct abx_err *err);
+/* `what` is a prepared name or the provider's; ABX_ENOBOX when this install has none such.
+ * *ret_there: the provider has it too. */
+int abx_prepare_find(const struct abx_preparer *p, const char *what, char **ret_ref,
+		     bool *ret_there, struct abx_err *err);
+/* One that the provider lost is only forgotten here. */
+int abx_prepare_remove(const struct abx_preparer *p, const char *ref, bool there,
+		       struct abx_err *err);
 
 #endif

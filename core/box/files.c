@@ -98,7 +98,7 @@ static int ask_box(struct abx_copier *c, const char *dir, const char *shown,
 	if (r < 0)
 		return r;
 	if (code == 10)
-		return abx_err_set(err, ABX_ENOTFOUND,
+		return abx_err_set(err, ABX_EINVAL,
 				   "'%s' in the box '%s' is not a directory that can be read",
 				   shown, c->sandbox.name);
 	if (code)
@@ -135,7 +135,10 @@ static int list(void *ctx, struct abx_box *box, struct abx_err *err)
 	if (!abx_cloud_table(c.cloud)->list_files)
 		return ask_box(&c, q->path, shown, q->ret, err);
 	r = abx_cloud_list_files(c.cloud, &c.opts, &c.sandbox, q->path, q->ret, err);
-	return r < 0 ? abx_err_wrap(err, "'%s' in the box '%s'", shown, c.sandbox.name) : 0;
+	if (r == ABX_ENOTFOUND)
+		return abx_err_set(err, r, "there is no directory '%s' in the box '%s'", shown,
+				   c.sandbox.name);
+	return r;
 }
 
 int abx_box_files(struct abx_app *app, struct abx_box *box, const char *dir,

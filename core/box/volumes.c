@@ -90,29 +90,40 @@ static int find_user(struct abx_app *app, const char *provider, const char *name
 	return r;
 }
 
+int abx_volumes_find(struct abx_app *app, struct abx_cloud *cloud, const char *name, char **ret_id,
+		     struct abx_err *err)
+{
+	struct abx_resource_list list = {NULL, 0};
+	char *id = NULL;
+	int r = abx_volumes_list(app, cloud, &list, err);
+
+	for (size_t i = 0; i < list.len && !id; i++)
+		if (list.items[i].r.name && strcmp(list.items[i].r.name, name) == 0)
+			id = abx_xstrdup(list.items[i].r.id);
+	abx_resource_list_release(&list);
+	if (r < 0)
+		return r;
+	if (!id) {
+		(void)abx_err_set(err, ABX_ENOBOX, "no volume '%s' of this install at %s", name,
+				  abx_cloud_name(cloud));
+		(void)abx_err_remedy(err, "agentbox volume ls shows all");
+		return ABX_ENOBOX;
+	}
+	*ret_id = id;
+	return 0;
+}
+
 int abx_volumes_remove(struct abx_app *app, struct abx_cloud *cloud, const char *name,
-		       struct abx_err *err)
+		       const char *id, struct abx_err *err)
 {
 	const struct abx_call_opts o = {.timeout_ms = VOLUME_TIMEOUT_MS};
-	struct abx_resource_list list = {NULL, 0};
 	abx_autofree char *user = NULL;
-	const char *id = NULL;
 	int r = find_user(app, abx_cloud_name(cloud), name, &user, err);
 
 	if (r == 0 && user) {
 		(void)abx_err_set(err, ABX_ESTATE, "volume '%s': box '%s' has it", name, user);
-		return abx_err_remedy(err, "agentbox destroy %s first", user);
+		(void)abx_err_remedy(err, "agentbox destroy %s first", user);
+		return ABX_ESTATE;
 	}
-	if (r == 0)
-		r = abx_volumes_list(app, cloud, &list, err);
-	for (size_t i = 0; i < list.len && r == 0 && !id; i++)
-		if (list.items[i].r.name && strcmp(list.items[i].r.name, name) == 0)
-			id = list.items[i].r.id;
-	if (r == 0 && !id)
-		r = abx_err_set(err, ABX_ENOTFOUND, "volume '%s': there is none at %s", name,
-				abx_cloud_name(cloud));
-	if (r == 0)
-		r = abx_cloud_volume_delete(cloud, &o, id, err);
-	abx_resource_list_release(&list);
-	return r;
+	return r < 0 ? r : abx_cloud_volume_delete(cloud, &o, id, err);
 }

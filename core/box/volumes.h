@@ -19,8 +19,11 @@ int abx_volumes_ensure(struct abx_app *app, struct abx_cloud *cloud,
 /* Those of this install. */
 int abx_volumes_list(struct abx_app *app, struct abx_cloud *cloud, struct abx_resource_list *ret,
 		     struct abx_err *err);
-/* ABX_ENOTFOUND when this install has none of that name; ABX_ESTATE while a box has it. */
+/* Its provider's id; ABX_ENOBOX when this install has none of that name. */
+int abx_volumes_find(struct abx_app *app, struct abx_cloud *cloud, const char *name, char **ret_id,
+		     struct abx_err *err);
+/* ABX_ESTATE while a box has it. */
 int abx_volumes_remove(struct abx_app *app, struct abx_cloud *cloud, const char *name,
-		       struct abx_err *err);
+		       const char *id, struct abx_err *err);
 
 #endif

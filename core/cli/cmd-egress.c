@@ -68,6 +68,7 @@ const struct abx_cmd abx_cmd_egress = {
 	.name = "egress",
 	.usage = "[BOX] [SPEC]",
 	.summary = "Show or set where a box may connect to.",
-	.help = "SPEC is all, none, or a list: 10.0.0.0/8,api.example.com,*.debian.org\n",
+	.help = "SPEC is all, none, host (this machine's own network; local boxes, from their\n"
+		"creation), or a list: 10.0.0.0/8,api.example.com,*.debian.org\n",
 	.run = run,
 };

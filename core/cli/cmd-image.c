@@ -62,10 +62,14 @@ static int list(struct abx_cli *cli, const struct abx_preparer *p, struct abx_er
 static int remove_one(struct abx_cli *cli, const struct abx_preparer *p, const char *what,
 		      struct abx_err *err)
 {
-	int r = abx_ask(cli, err, "remove image '%s'", what);
+	abx_autofree char *ref = NULL;
+	bool there = false;
+	int r = abx_prepare_find(p, what, &ref, &there, err);
 
 	if (r == 0)
-		r = abx_prepare_remove(p, what, err);
+		r = abx_ask(cli, err, "remove image '%s'", what);
+	if (r == 0)
+		r = abx_prepare_remove(p, ref, there, err);
 	return r < 0 ? r : abx_out_removed(cli, "image", what, err);
 }
 

@@ -47,10 +47,13 @@ static int list(struct abx_cli *cli, struct abx_cloud *cloud, struct abx_err *er
 static int remove_one(struct abx_cli *cli, struct abx_cloud *cloud, const char *name,
 		      struct abx_err *err)
 {
-	int r = abx_ask(cli, err, "remove volume '%s' and all that is in it", name);
+	abx_autofree char *id = NULL;
+	int r = abx_volumes_find(&cli->app, cloud, name, &id, err);
 
 	if (r == 0)
-		r = abx_volumes_remove(&cli->app, cloud, name, err);
+		r = abx_ask(cli, err, "remove volume '%s' and all that is in it", name);
+	if (r == 0)
+		r = abx_volumes_remove(&cli->app, cloud, name, id, err);
 	return r < 0 ? r : abx_out_removed(cli, "volume", name, err);
 }
 

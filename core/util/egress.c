@@ -44,8 +44,9 @@ static int refuse(const char *entry, struct abx_err *err, const char *why)
 
 	abx_quote_text(entry, shown, sizeof(shown));
 	(void)abx_err_set(err, ABX_EUSAGE, "'%s': %s", shown, why);
-	return abx_err_remedy(err, "use all, none, or a list of addresses, networks and domains: "
-				   "10.0.0.0/8,api.example.com,*.debian.org");
+	return abx_err_remedy(
+		err, "use all, none, host (local only), or a list of addresses, networks and "
+		     "domains: 10.0.0.0/8,api.example.com,*.debian.org");
 }
 
 /* Clear what is behind the prefix; false when something was there. */

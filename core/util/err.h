@@ -26,7 +26,7 @@
 #include "agentbox/cloud_backend.h"
 
 #define ABX_EUSAGE (-1001)    /* the command line makes no sense */
-#define ABX_ENOBOX (-1002)    /* no such box, checkpoint or run */
+#define ABX_ENOBOX (-1002)    /* no such box, checkpoint, volume, image or run */
 #define ABX_EPROVIDER (-1003) /* provider missing, broken or incompatible */
 #define ABX_EPOLICY (-1004)   /* refused: forbidden key, secret found, not approved */
 #define ABX_ECORRUPT (-1005)  /* a file of ours is damaged */

@@ -105,13 +105,14 @@ int abx_check_box_name(const char *name, struct abx_err *err)
 		good = is_name_char(name[i]);
 	abx_quote_text(name, shown, sizeof(shown));
 	if (!good) {
-		(void)abx_err_set(err, ABX_EUSAGE, "box name '%s' is not usable", shown);
+		(void)abx_err_set(err, ABX_EUSAGE, "'%s' is not usable as a name", shown);
 		(void)abx_err_remedy(err, "use 1 to 63 of a-z, 0-9 and -, starting and ending "
 					  "with a letter or digit");
 		return ABX_EUSAGE;
 	}
 	if (digits == len) {
-		(void)abx_err_set(err, ABX_EUSAGE, "box name '%s' has only digits", shown);
+		(void)abx_err_set(err, ABX_EUSAGE,
+				  "'%s' is not usable as a name: it has only digits", shown);
 		(void)abx_err_remedy(err, "a number means a box's index; add a letter");
 		return ABX_EUSAGE;
 	}

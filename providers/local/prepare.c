@@ -52,8 +52,7 @@ static int32_t refuse(struct abx_call *call, const struct abx_prepare *p)
 		what = "these flags of prepare";
 	if (!what)
 		return ABX_OK;
-	return local_fail(call, ABX_ENOTSUP, NULL, "provider local: prepare: %s: not supported",
-			  what);
+	return local_fail(call, ABX_ENOTSUP, NULL, "%s: not supported", what);
 }
 
 static const char *option(const struct abx_prepare *p, const char *key, const char *dflt)

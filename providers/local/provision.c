@@ -18,19 +18,23 @@
 /* What this version cannot do is refused by name, never ignored. */
 static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
 {
-	const char *what = NULL;
-
 	if (p->size && *p->size)
-		what = "sizes";
-	else if (p->location && *p->location)
-		what = "locations";
-	else if (p->inbound && *p->inbound)
-		what = "inbound rules";
-	else if (p->flags)
-		what = "these flags of provision";
-	if (!what)
-		return ABX_OK;
-	return local_fail(call, ABX_ENOTSUP, NULL, "provider local: %s: not supported", what);
+		return local_fail(call, ABX_ENOTSUP, "use --cpu, --memory, --disk and --pids",
+				  "--size: this machine has no sizes with a name");
+	if (p->location && *p->location)
+		return local_fail(call, ABX_ENOTSUP, "leave it out",
+				  "--location: a local box is on this machine");
+	if (p->inbound && *p->inbound)
+		return local_fail(call, ABX_ENOTSUP, "leave them out",
+				  "who may connect to a box cannot be restricted: its ports are at "
+				  "loopback ports of this machine");
+	if (p->flags & ABX_PROV_PRIVATE_URLS)
+		return local_fail(call, ABX_ENOTSUP, "leave it out, or publish no port",
+				  "--private-urls: every user of this machine can connect to its "
+				  "loopback ports");
+	if (p->flags)
+		return local_fail(call, ABX_ENOTSUP, NULL, "unknown flags %#x", p->flags);
+	return ABX_OK;
 }
 
 /* A name that a kernel and a hosts file take. */

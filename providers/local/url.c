@@ -269,7 +269,8 @@ int32_t local_url(struct abx_session *s, struct abx_call *call, const struct abx
 	int32_t r;
 
 	if (req->flags & ABX_URLREQ_SIGNED)
-		return local_fail(call, ABX_ENOTSUP, NULL, "url: a signed one: not supported");
+		return local_fail(call, ABX_ENOTSUP, "leave it out",
+				  "--ttl: an address on this machine is not signed");
 	if (!req->port || req->port > UINT16_MAX)
 		return local_fail(call, ABX_EINVAL, NULL, "url: %u: not a port", req->port);
 	r = open_running(s, call, sb->id, &b, &run);

@@ -75,7 +75,7 @@ ok 'destroy it' ab destroy second -y
 run ab prune -y
 is "$out" 'nothing was left behind' 'prune leaves volumes alone'
 ok 'volume rm' ab volume rm cache $P
-one_line_error 1 'none' 'it is gone' ab volume rm cache $P
+one_line_error 3 "no volume 'cache'" 'it is gone' ab volume rm cache --provider mock
 
 # shellcheck disable=SC2086
 ok 'a read-only box' ab create $P -n still --readonly --setup 'echo made >made'
@@ -199,7 +199,10 @@ s" 'local: the volume, the project and the setup are there'
 		no 'local: nothing is reached' ab exec alone -- timeout 5 sh -c \
 			'exec 3<>/dev/tcp/192.0.2.1/80 || curl -sS -m 2 http://192.0.2.1/'
 		ok 'local: egress is known later' ab destroy alone -y
-		one_line_error 1 'sizes: not supported' 'local: no sizes' ab create $L --size x
+		one_line_error 1 ': --size: .*\(use --cpu, --memory' \
+			'local: no sizes' ab create $L --size x
+		one_line_error 1 ': --location: ' 'local: one place' ab create $L --location eu
+		one_line_error 1 ': --private-urls: ' 'local: everybody' ab create $L --private-urls
 	}
 fi
 

@@ -54,7 +54,7 @@ P='--provider mock'
 	run cat "$AGENTBOX_HOME"/providers/mock/sandboxes/*.json
 	is "$(printf '%s\n' "$out" | grep -c '"image":.*"image-')" 2 'has its own too'
 	ok 'image rm' ab image rm own $P -y
-	one_line_error 1 'none such' 'it is gone' ab image rm own $P -y
+	one_line_error 3 "no image 'own'" 'it is gone' ab image rm own $P -y
 	printf '{' >"$AGENTBOX_HOME/mock-prepared.json"
 	run ab prepare $P --status
 	like "$err" 'damaged' 'a damaged file is set aside'
