@@ -6,6 +6,9 @@
 #include <fcntl.h>
 #include <link.h>
 #include <linux/close_range.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -304,5 +307,8 @@ static int forget_segments(struct dl_phdr_info *info, size_t size, void *arg)
 
 void box_forget_pages(void)
 {
+#ifdef __GLIBC__
+	(void)malloc_trim(0);
+#endif
 	(void)dl_iterate_phdr(forget_segments, NULL);
 }
