@@ -3,6 +3,8 @@
 #include "providers/local/net.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include "abxsdk/spawn.h"
@@ -14,6 +16,37 @@
 
 static int ready_fd = -1;
 static int alive_fd = -1; /* never written: slirp4netns ends when we, its only holder, do */
+
+/* As root slirp4netns leaves the machine's root by unmounting it in a mount namespace of its own,
+ * and where mounts are shared, which systemd makes them, the whole machine would follow.  So it is
+ * started in one where they are slaves; private ones would hold what the machine unmounts.  Who
+ * may not do this is no root: there it enters a user namespace first, in which mounts are slaves.
+ * Returns the way back, or -1. */
+static int part_from_mounts(void)
+{
+	int back = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+
+	if (back < 0)
+		box_fail_errno(errno, "network helper: /proc/self/ns/mnt");
+	if (unshare(CLONE_NEWNS) < 0) {
+		if (errno != EPERM)
+			box_fail_errno(errno, "network helper: mount namespace");
+		(void)close(back);
+		return -1;
+	}
+	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		box_fail_errno(errno, "network helper: part from the machine's mounts");
+	return back;
+}
+
+static void return_to_mounts(int back)
+{
+	if (back < 0)
+		return;
+	if (setns(back, CLONE_NEWNS) < 0)
+		box_fail_errno(errno, "network helper: the machine's mounts");
+	(void)close(back);
+}
 
 static int start(uint32_t network, pid_t stand_in, int error_fd, pid_t *ret_pid)
 {
@@ -31,7 +64,7 @@ static int start(uint32_t network, pid_t stand_in, int error_fd, pid_t *ret_pid)
 			      NULL};
 	struct abx_spawn sp = {
 		.argv = argv, .fd_in = -1, .fd_out = -1, .fd_err = error_fd, .new_session = 1};
-	int ready_w = -1, exit_r = -1, r;
+	int ready_w = -1, exit_r = -1, mounts, r;
 
 	(void)snprintf(pid, sizeof(pid), "%lld", (long long)stand_in);
 	(void)snprintf(ready, sizeof(ready), "--ready-fd=%d", SLIRP_READY);
@@ -45,7 +78,9 @@ static int start(uint32_t network, pid_t stand_in, int error_fd, pid_t *ret_pid)
 	sp.extra[1].from = exit_r;
 	sp.extra[1].to = SLIRP_EXIT;
 	sp.n_extra = 2;
+	mounts = part_from_mounts();
 	r = abx_spawn_start(&sp, ret_pid);
+	return_to_mounts(mounts);
 	(void)close(ready_w);
 	(void)close(exit_r);
 	return r;

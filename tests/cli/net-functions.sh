@@ -31,7 +31,9 @@ if [ -z "${AGENTBOX_TEST_NET:-}" ]; then
 			exit 0
 		fi
 	done
-	AGENTBOX_TEST_NET=1 exec unshare -m -n "$0" "$@"
+	# Shared among themselves, as systemd makes all of a machine's mounts.
+	AGENTBOX_TEST_NET=1 exec unshare -m -n sh -c 'mount --make-rshared / && exec "$@"' sh \
+		"$0" "$@"
 fi
 
 # shellcheck source=functions.sh

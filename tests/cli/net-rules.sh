@@ -142,7 +142,10 @@ ip daddr 10.0.2.3 udp dport 53 dnat ip to 10.90.2.3$(tcp \
 
 make_repo "$T/repo"
 net_world
+mounts=$(cut -d' ' -f 4- /proc/self/mountinfo)
 ok 'a box' ab create -w "$T/repo" -n one -y
+ok 'whose network is up' ab exec one -n -- true
+is "$(cut -d' ' -f 4- /proc/self/mountinfo)" "$mounts" "none of the machine's mounts has gone"
 always
 everything
 numbers
