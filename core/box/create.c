@@ -264,7 +264,7 @@ static int inspect(struct create *c, struct abx_err *err)
 	 * workspace is known to be one that can be carried. */
 	if (abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL)
 		return abx_inspection_start(&c->look, c->workspace, spool, err);
-	return abx_seed_inspect(c->workspace, spool, &c->seed, err);
+	return abx_seed_inspect(c->workspace, spool, NULL, &c->seed, err);
 }
 
 static int journal(struct create *c, const char *step, enum abx_journal_phase phase,

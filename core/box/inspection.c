@@ -11,7 +11,7 @@ static void *inspect(void *arg)
 {
 	struct abx_inspection *i = arg;
 
-	i->result = abx_seed_inspect(i->workspace, i->spool, &i->seed, &i->err);
+	i->result = abx_seed_inspect(i->workspace, i->spool, NULL, &i->seed, &i->err);
 	return NULL;
 }
 

@@ -1,38 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * core/seed/attrs.h: is what lies in the work tree what git keeps, byte for byte?
+ * core/seed/attrs.h: which files of the work tree need not be, byte for byte, what git keeps.
  *
- * Filters (LFS among them), ident and encodings are refused for tracked files.  Line ends
- * are refused only where they make a difference: where a file that git calls unchanged has
- * not the size of its blob, since a conversion always changes the size.
+ * Filters (LFS among them), ident, encodings and line ends make the difference.  Such files
+ * travel as they are in the work tree; what is said here is that their content must be looked
+ * at, and which filters the box would need.
  *
- *	if (abx_attrs_matter(workspace, &index))
+ *	if (abx_attrs_matter(common_dir, &index))
  *		abx_attrs_start(&git, &index, &job, err);
  *	...
- *	abx_attrs_finish(&job, workspace, &index, autocrlf, &attrs, err);
- *	abx_attrs_check_sizes(&attrs, &git, workspace, &index, &files, err);
+ *	abx_attrs_finish(&job, &index, autocrlf, &attrs, err);
  */
 #ifndef ABX_ATTRS_H
 #define ABX_ATTRS_H
 
-#include "core/seed/files.h"
 #include "core/seed/git.h"
+#include "core/seed/index.h"
 
 struct abx_attrs {
-	bool *converts; /* for each index entry: line ends may be converted */
-	size_t n_converts;
+	bool *raw; /* for each index entry: its file may differ from its blob; or NULL */
+	bool *lfs; /* ... it is kept by Git LFS */
+	size_t n_raw, n_lfs, n_filtered; /* filtered: by anything but LFS */
+	char *filter;			 /* the first filter that is not LFS, or NULL */
 };
 
 /* Is there any file that gives attributes?  Without one there is nothing to ask. */
-bool abx_attrs_matter(const char *workspace, const struct abx_index *index);
+bool abx_attrs_matter(const char *common_dir, const struct abx_index *index);
 int abx_attrs_start(const struct abx_git *git, const struct abx_index *index,
 		    struct abx_git_job *ret, struct abx_err *err);
 /* autocrlf: core.autocrlf converts files that no attribute speaks of. */
-int abx_attrs_finish(struct abx_git_job *job, const char *workspace, const struct abx_index *index,
-		     bool autocrlf, struct abx_attrs *ret, struct abx_err *err);
-int abx_attrs_check_sizes(const struct abx_attrs *attrs, const struct abx_git *git,
-			  const char *workspace, const struct abx_index *index,
-			  const struct abx_seed_files *files, struct abx_err *err);
+int abx_attrs_finish(struct abx_git_job *job, const struct abx_index *index, bool autocrlf,
+		     struct abx_attrs *ret, struct abx_err *err);
 void abx_attrs_release(struct abx_attrs *attrs);
 
 #endif

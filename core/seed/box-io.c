@@ -6,8 +6,8 @@
 
 #include "core/seed/git.h"
 #include "core/seed/seed-script.h"
+#include "core/util/mem.h"
 
-#define MAX_ARGS 8
 #define DIR_ARG 4 /* behind /bin/sh -c TEXT sh */
 #define STDERR_KEPT ((size_t)256 * 1024)
 
@@ -23,17 +23,15 @@ static int cloud_exec(void *ctx, const struct abx_exec *req, struct abx_exit *re
 		      struct abx_err *err)
 {
 	const struct abx_box_of_cloud *b = ctx;
-
-	const char *argv[MAX_ARGS + 5];
+	abx_autofree const char **argv = NULL;
 	struct abx_exec in_dir = *req;
 	size_t n = 0;
 
-	/* The provider finds the directory; a box need not have it under that very path. */
-	while (req->argv[n] && n < MAX_ARGS + 4) {
-		argv[n] = req->argv[n];
+	while (req->argv[n])
 		n++;
-	}
-	argv[n] = NULL;
+	argv = abx_xcalloc(n + 1, sizeof(*argv));
+	memcpy(argv, req->argv, n * sizeof(*argv));
+	/* The provider finds the directory; a box need not have it under that very path. */
 	in_dir.cwd = argv[DIR_ARG];
 	argv[DIR_ARG] = ".";
 	in_dir.argv = argv;
@@ -69,10 +67,26 @@ static int32_t on_output(void *io, int32_t stream, const void *data, size_t len)
 	return run->stopped;
 }
 
+static const char **script_argv(const struct abx_box_script *script)
+{
+	const char **argv;
+	size_t n = 0;
+
+	while (script->args[n])
+		n++;
+	argv = abx_xcalloc(DIR_ARG + n + 1, sizeof(*argv));
+	argv[0] = "/bin/sh";
+	argv[1] = "-c";
+	argv[2] = script->text;
+	argv[3] = "sh";
+	memcpy(argv + DIR_ARG, script->args, n * sizeof(*argv));
+	return argv;
+}
+
 int abx_box_run(const struct abx_box_io *io, const struct abx_box_script *script, int *ret_code,
 		struct abx_buf *ret_stderr, struct abx_err *err)
 {
-	const char *argv[MAX_ARGS + 5] = {"/bin/sh", "-c", script->text, "sh"};
+	abx_autofree const char **argv = script_argv(script);
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(STDERR_KEPT);
 	struct run run = {script, &said, 0};
 	struct abx_exec req = {
@@ -83,8 +97,6 @@ int abx_box_run(const struct abx_box_io *io, const struct abx_box_script *script
 	struct abx_err exec_err = ABX_ERR_INIT;
 	int r;
 
-	for (size_t i = 0; script->args[i] && i < MAX_ARGS; i++)
-		argv[4 + i] = script->args[i];
 	r = io->exec(io->ctx, &req, &end, &exec_err);
 	/* Whoever read the output has said why; that the exec was cut short follows from it. */
 	if (run.stopped < 0)

@@ -33,7 +33,7 @@ struct abx_box_io abx_box_io_of_cloud(struct abx_box_of_cloud *box);
 struct abx_box_script {
 	const char *what; /* for errors: "seed" */
 	const char *text;
-	const char *const *args; /* NULL-terminated, at most 8 */
+	const char *const *args; /* NULL-terminated */
 	int stdin_fd;		 /* -1: none */
 	/* Gets stdout as it comes, on another thread, never after abx_box_run returned.
 	 * Non-zero ends the script, and is the result when it is a negative code. */

@@ -12,12 +12,24 @@
 
 #define NESTED_REMEDY "give it a box of its own with -w, or list it in .gitignore"
 
+#define MODE_TREE 0040000U
+#define MODE_GITLINK 0160000U
+
 struct collect {
-	const char *workspace;
+	const char *workspace, *prefix;
+	const struct abx_seed_known *known;
+	struct abx_strv *nested;
 	struct abx_seed_files *out;
 	struct abx_cursor cursor;
 	uid_t euid;
 };
+
+/* A path of the repository as one of the workspace. */
+static char *in_workspace(const struct collect *c, const char *path)
+{
+	return *c->prefix && *path ? abx_xasprintf("%s/%s", c->prefix, path)
+				   : abx_xstrdup(*path ? path : c->prefix);
+}
 
 static int fail_at(struct abx_err *err, int errnum, const char *path)
 {
@@ -46,7 +58,7 @@ static struct abx_seed_file *add(struct collect *c, const char *path, const stru
 		f->items = abx_xreallocarray(f->items, f->cap, sizeof(*f->items));
 	}
 	item = &f->items[f->len++];
-	*item = (struct abx_seed_file){.path = abx_xstrdup(path),
+	*item = (struct abx_seed_file){.path = in_workspace(c, path),
 				       .mode = st->st_mode,
 				       .size = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0,
 				       .mtime = st->st_mtim};
@@ -69,11 +81,12 @@ static int check_readable(const struct collect *c, int dirfd, const char *name, 
 	return 0;
 }
 
-static bool holds_repository(int dirfd)
+static bool holds_repository(int dirfd, const char *name)
 {
+	abx_autofree char *path = abx_xasprintf("%s/.git", name);
 	struct stat st;
 
-	return fstatat(dirfd, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0;
+	return fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 static int visit(void *ctx, const struct abx_walk_item *item, struct abx_err *err)
@@ -82,11 +95,9 @@ static int visit(void *ctx, const struct abx_walk_item *item, struct abx_err *er
 	const mode_t type = item->st->st_mode & S_IFMT;
 	int r;
 
-	if (strcmp(item->name, ".git") == 0) {
-		abx_autofree char *dir = abx_xstrdup(item->path);
-
-		dir[strlen(dir) > 5 ? strlen(dir) - 5 : 0] = '\0';
-		return refuse_nested(c, dir, err);
+	if (type == S_IFDIR && holds_repository(item->dirfd, item->name)) {
+		abx_strv_add(c->nested, item->path);
+		return ABX_WALK_SKIP;
 	}
 	if (type != S_IFREG && type != S_IFDIR && type != S_IFLNK) {
 		c->out->skipped++;
@@ -99,9 +110,13 @@ static int visit(void *ctx, const struct abx_walk_item *item, struct abx_err *er
 }
 
 int abx_seed_files_walk(const char *workspace, int root_fd, struct abx_seed_files *ret,
-			struct abx_err *err)
+			struct abx_strv *nested, struct abx_err *err)
 {
-	struct collect c = {.workspace = workspace, .out = ret, .euid = geteuid()};
+	struct collect c = {.workspace = workspace,
+			    .prefix = "",
+			    .nested = nested,
+			    .out = ret,
+			    .euid = geteuid()};
 
 	return abx_walk(root_fd, visit, &c, err);
 }
@@ -113,22 +128,26 @@ static int on_dir(void *ctx, int dirfd, const char *path, struct abx_err *err)
 
 	if (fstat(dirfd, &st) < 0)
 		return fail_at(err, errno, path);
-	if (holds_repository(dirfd))
+	if (holds_repository(dirfd, "."))
 		return refuse_nested(c, path, err);
 	(void)add(c, path, &st);
 	return 0;
 }
 
-/* A tracked path where there is now a directory counts as deleted, unless that is another
- * repository. */
-static int check_directory(const struct collect *c, int dirfd, const char *name, const char *path,
-			   struct abx_err *err)
+/* A submodule, or an untracked repository.  A submodule that is not checked out is an empty
+ * directory.  A tracked path where there is now a directory counts as deleted otherwise. */
+static int add_directory(struct collect *c, int dirfd, const char *name, const char *path,
+			 bool link)
 {
-	abx_autoclose int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
 
-	if (fd < 0)
-		return fail_at(err, errno, path);
-	return holds_repository(fd) ? refuse_nested(c, path, err) : 0;
+	if (holds_repository(dirfd, name)) {
+		abx_strv_take(c->nested, in_workspace(c, path));
+	} else if (link && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		(void)add(c, path, &st);
+		abx_strv_take(c->known->absent, in_workspace(c, path));
+	}
+	return 0;
 }
 
 /* tracked: the index entry, or NULL. */
@@ -151,7 +170,8 @@ static int add_known(struct collect *c, const char *path, const struct abx_index
 	if (r < 0)
 		return r;
 	if (S_ISDIR(st.st_mode))
-		return check_directory(c, dirfd, name, path, err);
+		return add_directory(c, dirfd, name, path,
+				     tracked && tracked->mode == MODE_GITLINK);
 	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) {
 		char text[256];
 
@@ -170,39 +190,69 @@ static int add_known(struct collect *c, const char *path, const struct abx_index
 	return 0;
 }
 
-static int add_tracked(struct collect *c, const struct abx_index_entry *e,
-		       const struct abx_status *status, struct abx_err *err)
+/* Entry i, unless it is the same path in another stage of a merge. */
+static int add_tracked(struct collect *c, size_t i, struct abx_err *err)
 {
+	const struct abx_seed_known *k = c->known;
+	const struct abx_index_entry *e = &k->index->entries[i];
 	/* Git does not look at files that are assumed unchanged, so nobody knows. */
-	const bool same = !e->assume_valid && !abx_status_is_dirty(status, e->path);
+	const bool same = !e->stage && !e->assume_valid && !e->skip_worktree &&
+			  !(k->raw && k->raw[i]) && !abx_status_is_dirty(k->status, e->path);
 
+	if (i && strcmp(e->path, k->index->entries[i - 1].path) == 0)
+		return 0;
+	/* A directory of a sparse index, of which nothing is checked out. */
+	if (e->mode == MODE_TREE)
+		return 0;
 	return add_known(c, e->path, e, same, err);
 }
 
 static int add_untracked(struct collect *c, const char *path, struct abx_err *err)
 {
-	if (path[strlen(path) - 1] == '/')
-		return refuse_nested(c, path, err);
-	return add_known(c, path, NULL, false, err);
+	const size_t len = strlen(path);
+	abx_autofree char *dir = NULL;
+
+	if (path[len - 1] != '/')
+		return add_known(c, path, NULL, false, err);
+	dir = abx_xstrndup(path, len - 1);
+	return add_known(c, dir, NULL, false, err);
 }
 
-int abx_seed_files_known(const char *workspace, int root_fd, const struct abx_index *index,
-			 const struct abx_status *status, struct abx_seed_files *ret,
+/* The directory of a nested repository, which has not been entered yet. */
+static int add_top(struct collect *c, struct abx_err *err)
+{
+	struct stat st;
+
+	if (!*c->prefix)
+		return 0;
+	if (fstat(c->known->root_fd, &st) < 0)
+		return fail_at(err, errno, c->prefix);
+	(void)add(c, "", &st);
+	return 0;
+}
+
+int abx_seed_files_known(const struct abx_seed_known *known, struct abx_seed_files *ret,
 			 struct abx_err *err)
 {
-	struct collect c = {.workspace = workspace, .out = ret, .euid = geteuid()};
+	struct collect c = {.workspace = known->workspace,
+			    .prefix = known->prefix,
+			    .known = known,
+			    .nested = known->nested,
+			    .out = ret,
+			    .euid = geteuid()};
 	size_t i = 0, j = 0;
-	int r = 0;
+	int r = add_top(&c, err);
 
-	abx_cursor_init(&c.cursor, root_fd);
-	while (r == 0 && (i < index->len || j < status->untracked.len)) {
-		const char *t = i < index->len ? index->entries[i].path : NULL;
-		const char *u = j < status->untracked.len ? status->untracked.items[j] : NULL;
+	abx_cursor_init(&c.cursor, known->root_fd);
+	while (r == 0 && (i < known->index->len || j < known->status->untracked.len)) {
+		const char *t = i < known->index->len ? known->index->entries[i].path : NULL;
+		const char *u =
+			j < known->status->untracked.len ? known->status->untracked.items[j] : NULL;
 
 		if (t && (!u || strcmp(t, u) < 0))
-			r = add_tracked(&c, &index->entries[i++], status, err);
+			r = add_tracked(&c, i++, err);
 		else
-			r = add_untracked(&c, status->untracked.items[j++], err);
+			r = add_untracked(&c, known->status->untracked.items[j++], err);
 	}
 	abx_cursor_release(&c.cursor);
 	return r;

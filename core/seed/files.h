@@ -19,7 +19,7 @@ struct abx_seed_file {
 	mode_t mode; /* st_mode */
 	uint64_t size;
 	struct timespec mtime;
-	bool has_oid; /* the content is this blob of the repository */
+	bool has_oid; /* the content is this blob of its repository */
 	unsigned char oid[ABX_OID_BYTES];
 };
 
@@ -30,12 +30,24 @@ struct abx_seed_files {
 	uint64_t skipped;
 };
 
-/* Everything below root_fd; refuses nested repositories. */
+/* Everything below root_fd, but what lies in repositories, whose paths go to `nested`. */
 int abx_seed_files_walk(const char *workspace, int root_fd, struct abx_seed_files *ret,
-			struct abx_err *err);
-/* What git knows; refuses nested repositories and tracked special files. */
-int abx_seed_files_known(const char *workspace, int root_fd, const struct abx_index *index,
-			 const struct abx_status *status, struct abx_seed_files *ret,
+			struct abx_strv *nested, struct abx_err *err);
+
+/* A repository of the workspace. */
+struct abx_seed_known {
+	const char *workspace; /* for errors */
+	const char *prefix;    /* where in it, "" for itself; comes before each path */
+	int root_fd;	       /* of the repository's work tree */
+	const struct abx_index *index;
+	const struct abx_status *status;
+	const bool *raw; /* for each index entry: not what its blob is; NULL = none */
+	/* Get the paths of repositories in it, and of submodules that are not checked out. */
+	struct abx_strv *nested, *absent;
+};
+/* What git knows; refuses tracked special files, and a repository that lies in a directory
+ * with files that this one tracks. */
+int abx_seed_files_known(const struct abx_seed_known *known, struct abx_seed_files *ret,
 			 struct abx_err *err);
 void abx_seed_files_release(struct abx_seed_files *f);
 

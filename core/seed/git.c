@@ -150,14 +150,22 @@ static int fail_start(const struct abx_git *g, const char *what, int r, struct a
 int abx_git_start(const struct abx_git *g, const char *const *args, const struct abx_buf *in,
 		  unsigned int flags, struct abx_git_job *ret, struct abx_err *err)
 {
-	/* The untracked cache is read when it is there and neither made nor dropped. */
-	const char *argv[MAX_ARGS + 8] = {
-		"git", "-c",	   "core.fsmonitor=false", "-c", "core.untrackedCache=keep",
-		"-c",  "gc.auto=0"};
+	/* The untracked cache is read when it is there and neither made nor dropped.  Git LFS
+	 * keeps a copy of what it is asked about: not in the repository. */
+	abx_autofree char *lfs = abx_xasprintf("lfs.storage=%s/lfs", g->spool);
+	const char *argv[MAX_ARGS + 16] = {"git",
+					   "-c",
+					   "core.fsmonitor=false",
+					   "-c",
+					   "core.untrackedCache=keep",
+					   "-c",
+					   "gc.auto=0",
+					   "-c",
+					   lfs};
 	struct abx_git_job job = ABX_GIT_JOB_INIT;
 	abx_autoclose int in_fd = -1;
 	int theirs = -1, r;
-	size_t n = 7;
+	size_t n = 9;
 
 	for (size_t i = 0; args[i] && i < MAX_ARGS; i++)
 		argv[n++] = args[i];

@@ -8,7 +8,9 @@
 #include "core/host/exec-ctl.h"
 #include "core/seed/seed-script.h"
 #include "core/seed/seed-state.h"
+#include "core/seed/stream-git.h"
 #include "core/seed/stream.h"
+#include "core/util/mem.h"
 #include "core/util/rand.h"
 
 #define PIPE_BYTES (1 << 20)
@@ -63,17 +65,15 @@ static int on_output(void *ctx, const void *data, size_t len)
 }
 
 /* What `git status` must say in the box: the same, on the box's branch. */
-static int expect_status(const struct abx_seed *s, const char *branch, struct abx_buf *b,
-			 struct abx_err *err)
+static void expect_status(const struct abx_seed_repo *r, const char *branch, struct abx_buf *b)
 {
-	abx_buf_addf(b, "# branch.oid %s", s->status.head);
+	const char *on = abx_seed_box_branch(r, branch);
+
+	abx_buf_addf(b, "# branch.oid %s", r->status.head ? r->status.head : "(initial)");
 	abx_buf_addc(b, '\0');
-	abx_buf_addf(b, "# branch.head %s", branch);
+	abx_buf_addf(b, "# branch.head %s", on ? on : "(detached)");
 	abx_buf_addc(b, '\0');
-	abx_buf_add(b, abx_buf_str(&s->status.changes), s->status.changes.len);
-	if (b->failed)
-		return abx_err_set(err, ABX_ENOMEM, "seed: too many changes in the workspace");
-	return 0;
+	abx_buf_add(b, abx_buf_str(&r->status.changes), r->status.changes.len);
 }
 
 static int take_tree(const struct output *o, bool needed, char **ret, struct abx_err *err)
@@ -96,27 +96,58 @@ static int take_tree(const struct output *o, bool needed, char **ret, struct abx
 	return abx_err_set(err, ABX_EPROTO, "seed: the box's answer is not understood");
 }
 
+static const char *state_of(const struct abx_seed_repo *r)
+{
+	if (r->attrs.n_raw)
+		return "raw";
+	if (r->assumed)
+		return "assumed";
+	/* Where git does not look at modes, the index need not have those of the files. */
+	return r->status.head && !r->status.changes.len && r->config.filemode ? "clean" : "dirty";
+}
+
+/* What the script is told, and what it must say first. */
+static void script_args(const struct abx_seed *s, const struct abx_seed_target *target,
+			const char **args, struct abx_buf *status)
+{
+	size_t n = 0;
+
+	args[n++] = target->dir;
+	if (!s->info.git) {
+		static const char *const plain[] = {"", "plain", "-", "dirty"};
+
+		memcpy(args + n, plain, sizeof(plain));
+		n += ABX_N_ELEMENTS(plain);
+	}
+	for (size_t i = 0; i < s->n_repos; i++) {
+		const struct abx_seed_repo *r = s->repos[i];
+
+		args[n++] = r->path;
+		args[n++] = r->config.promisor ? "partial" : "git";
+		args[n++] = r->status.head ? r->status.head : "-";
+		args[n++] = state_of(r);
+		expect_status(r, target->branch, status);
+	}
+}
+
 static int check_in_box(struct abx_seed *s, const struct abx_box_io *io,
 			const struct abx_seed_target *target, char **ret_tree, struct abx_err *err)
 {
-	const bool git = s->info.git;
-	/* Where git does not look at modes, the index need not have those of the files. */
-	const bool clean = git && !s->status.changes.len && s->config.filemode;
-	const char *state = s->assumed ? "assumed" : clean ? "clean" : "dirty";
-	const char *const args[] = {target->dir, git ? "git" : "plain", git ? s->status.head : "-",
-				    state, NULL};
+	abx_autofree const char **args = abx_xcalloc(2 + 4 * (s->n_repos + 1), sizeof(*args));
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(1 << 20);
 	abx_auto(abx_buf) struct abx_buf status = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
 	struct output o = {&status, 0, ABX_BUF_INIT(OUTPUT_MAX), err};
 	const struct abx_box_script script = {"seed", abx_script_seed, args, -1, on_output, &o};
-	int code = 0, r = git ? expect_status(s, target->branch, &status, err) : 0;
+	int code = 0, r;
 
-	if (r == 0)
-		r = abx_box_run(io, &script, &code, &said, err);
+	script_args(s, target, args, &status);
+	if (status.failed)
+		return abx_err_set(err, ABX_ENOMEM, "seed: too many changes in the workspace");
+	r = abx_box_run(io, &script, &code, &said, err);
 	if (r == 0 && code)
 		r = abx_box_script_error("seed", code, &said, err);
 	if (r == 0)
-		r = take_tree(&o, git, ret_tree, err);
+		r = take_tree(&o, s->n_repos > 0, ret_tree, err);
 	abx_buf_release(&o.text);
 	return r;
 }
@@ -127,6 +158,7 @@ int abx_seed_into_io(struct abx_seed *seed, const struct abx_box_io *io,
 {
 	struct abx_err local = ABX_ERR_INIT;
 	struct sender s = {.seed = seed, .target = target, .io = io};
+	const struct abx_seed_repo *root;
 	char *tree = NULL;
 	int r;
 
@@ -141,8 +173,9 @@ int abx_seed_into_io(struct abx_seed *seed, const struct abx_box_io *io,
 		free(tree);
 		return r;
 	}
-	ret->branch = seed->info.git ? abx_xstrdup(target->branch) : NULL;
-	ret->base_commit = abx_xstrdup_null(seed->status.head);
+	root = abx_seed_root(seed);
+	ret->branch = root ? abx_xstrdup_null(abx_seed_box_branch(root, target->branch)) : NULL;
+	ret->base_commit = abx_xstrdup_null(seed->info.base_commit);
 	ret->seed_tree = tree;
 	return 0;
 }

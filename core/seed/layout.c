@@ -2,19 +2,16 @@
 /* What kind of directory a workspace is, and states that cannot be carried. */
 #include "core/seed/layout.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 
 #include "abxsdk/fs.h"
+#include "core/seed/git.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
-#define PACKED_REFS_MAX ((size_t)256 << 20)
 #define HEAD_MAX 8192
-#define MODE_TREE 0040000U
-#define MODE_GITLINK 0160000U
 
 int abx_layout_refuse(const char *workspace, const char *remedy, struct abx_err *err,
 		      const char *fmt, ...)
@@ -108,83 +105,93 @@ static int check_parents(const char *workspace, struct abx_err *err)
 	return 0;
 }
 
-static const struct {
-	const char *path, *what, *remedy;
-} states[] = {
-	{"reftable", "its refs are kept as reftable", NULL},
-	{"commondir", "it is a linked work tree", NULL},
-	{"shallow", "it is a shallow clone", "git fetch --unshallow"},
-	{"info/grafts", "its history is grafted", NULL},
-	{"MERGE_HEAD", "a merge is under way", "finish it, or: git merge --abort"},
-	{"rebase-merge", "a rebase is under way", "finish it, or: git rebase --abort"},
-	{"rebase-apply", "a rebase or git am is under way",
-	 "finish it, or: git rebase --abort, git am --abort"},
-	{"CHERRY_PICK_HEAD", "a cherry-pick is under way",
-	 "finish it, or: git cherry-pick --abort"},
-	{"REVERT_HEAD", "a revert is under way", "finish it, or: git revert --abort"},
-	{"sequencer", "a sequence of cherry-picks or reverts is under way",
-	 "finish it, or: git cherry-pick --abort"},
-	{"BISECT_START", "a bisection is under way", "git bisect reset"},
-	{"BISECT_LOG", "a bisection is under way", "git bisect reset"},
-};
-
-static bool dir_has_entry(const char *dir, const char *suffix)
-{
-	DIR *d = opendir(dir);
-	struct dirent *e;
-	bool found = false;
-
-	while (d && !found && (e = readdir(d))) {
-		const size_t len = strlen(e->d_name), n = strlen(suffix);
-
-		found = e->d_name[0] != '.' && len >= n && strcmp(e->d_name + len - n, suffix) == 0;
-	}
-	if (d)
-		(void)closedir(d);
-	return found;
-}
-
-static bool has_replaced_objects(const char *git_dir)
-{
-	abx_auto(abx_buf) struct abx_buf refs = ABX_BUF_INIT(PACKED_REFS_MAX);
-	abx_autofree char *dir = abx_xasprintf("%s/refs/replace", git_dir);
-	abx_autofree char *packed = abx_xasprintf("%s/packed-refs", git_dir);
-
-	if (dir_has_entry(dir, ""))
-		return true;
-	return abx_fs_read(AT_FDCWD, packed, &refs) == 0 && refs.len &&
-	       strstr(refs.data, " refs/replace/");
-}
-
-static int check_git_dir(const char *workspace, const char *git_dir, struct abx_err *err)
+static int check_git_dir(const char *workspace, const struct abx_git_place *p, struct abx_err *err)
 {
 	abx_autofree char *clone = clone_remedy(workspace);
-	abx_autofree char *packs = abx_xasprintf("%s/objects/pack", git_dir);
 
-	for (size_t i = 0; i < ABX_N_ELEMENTS(states); i++)
-		if (has(git_dir, states[i].path))
-			return abx_layout_refuse(workspace,
-						 states[i].remedy ? states[i].remedy : clone, err,
-						 "%s", states[i].what);
-	if (dir_has_entry(packs, ".promisor"))
-		return abx_layout_refuse(workspace, "use a full clone", err,
-					 "it is a partial clone");
-	if (has_replaced_objects(git_dir))
-		return abx_layout_refuse(workspace, "git replace -d what git replace -l shows", err,
-					 "some of its objects are replaced (git replace)");
+	if (has(p->common_dir, "reftable"))
+		return abx_layout_refuse(workspace, clone, err, "its refs are kept as reftable");
+	if (has(p->common_dir, "info/grafts"))
+		return abx_layout_refuse(workspace, clone, err, "its history is grafted");
 	return 0;
 }
 
-int abx_layout_check(const char *workspace, enum abx_workspace_kind *ret, struct abx_err *err)
+void abx_git_place_release(struct abx_git_place *p)
+{
+	free(p->git_dir);
+	free(p->common_dir);
+	memset(p, 0, sizeof(*p));
+}
+
+/* One path from git; a name may end with newlines. */
+static int ask_path(const struct abx_git *git, const char *what, char **ret, struct abx_err *err)
+{
+	const char *const args[] = {"rev-parse", "--path-format=absolute", what, NULL};
+	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT((size_t)2 * PATH_MAX);
+	struct abx_git_job job = ABX_GIT_JOB_INIT;
+	int r = abx_git_start(git, args, NULL, ABX_GIT_PIPE, &job, err);
+
+	if (r == 0)
+		r = abx_git_finish(&job, &out, err);
+	if (r < 0)
+		return r;
+	if (out.len < 2)
+		return abx_err_set(err, ABX_EIO, "git rev-parse: its output is not understood");
+	*ret = abx_xstrndup(out.data, out.len - 1);
+	return 0;
+}
+
+/* .git is a file or a link, or belongs to a linked work tree: git knows what it means. */
+static int find_by_git(const char *workspace, const char *spool, struct abx_git_place *p,
+		       struct abx_err *err)
+{
+	abx_autofree char *top = NULL, *clone = clone_remedy(workspace);
+	struct abx_git git;
+	int r;
+
+	abx_git_init(&git, workspace, spool);
+	p->elsewhere = true;
+	r = ask_path(&git, "--git-dir", &p->git_dir, err);
+	if (r == 0)
+		r = ask_path(&git, "--git-common-dir", &p->common_dir, err);
+	if (r == 0)
+		r = ask_path(&git, "--show-toplevel", &top, err);
+	abx_git_release(&git);
+	if (r == 0 && strcmp(top, workspace) != 0)
+		r = abx_layout_refuse(workspace, clone, err,
+				      "its .git is that of another work tree, '%s'", top);
+	if (r == ABX_EIO)
+		return abx_layout_refuse(workspace, "repair it, or move .git away", err,
+					 "its .git is not a git repository");
+	return r;
+}
+
+static int find_repository(const char *workspace, const char *spool, const char *git_dir,
+			   struct abx_git_place *p, struct abx_err *err)
+{
+	struct stat st;
+
+	if (lstat(git_dir, &st) < 0)
+		return fail_workspace(workspace, errno, err);
+	if (S_ISLNK(st.st_mode) || S_ISREG(st.st_mode) || has(git_dir, "commondir"))
+		return find_by_git(workspace, spool, p, err);
+	if (!S_ISDIR(st.st_mode) || !is_git_dir(git_dir))
+		return abx_layout_refuse(workspace, "repair it, or move .git away", err,
+					 "its .git is not a git repository");
+	p->git_dir = abx_xstrdup(git_dir);
+	p->common_dir = abx_xstrdup(git_dir);
+	return 0;
+}
+
+int abx_layout_find(const char *workspace, const char *spool, enum abx_workspace_kind *ret,
+		    struct abx_git_place *ret_place, struct abx_err *err)
 {
 	abx_autofree char *git_dir = abx_xasprintf("%s/.git", workspace);
 	abx_autofree char *clone = clone_remedy(workspace);
-	struct stat st;
+	struct abx_git_place place = {0};
 	int r;
 
-	if (lstat(git_dir, &st) < 0) {
-		if (errno != ENOENT)
-			return fail_workspace(workspace, errno, err);
+	if (!has(workspace, ".git")) {
 		if (is_git_dir(workspace))
 			return abx_layout_refuse(workspace, clone, err, "it is a bare repository");
 		r = check_parents(workspace, err);
@@ -192,24 +199,23 @@ int abx_layout_check(const char *workspace, enum abx_workspace_kind *ret, struct
 			*ret = ABX_WORKSPACE_PLAIN;
 		return r;
 	}
-	if (S_ISLNK(st.st_mode))
-		return abx_layout_refuse(workspace, clone, err, "its .git is a symbolic link");
-	if (S_ISREG(st.st_mode))
-		return abx_layout_refuse(workspace, clone, err,
-					 "its .git is a file (a linked work tree or a submodule)");
-	if (!S_ISDIR(st.st_mode) || !is_git_dir(git_dir))
-		return abx_layout_refuse(workspace, "repair it, or move .git away", err,
-					 "its .git is not a git repository");
-	r = check_git_dir(workspace, git_dir, err);
+	r = find_repository(workspace, spool, git_dir, &place, err);
 	if (r == 0)
-		*ret = ABX_WORKSPACE_GIT;
-	return r;
+		r = check_git_dir(workspace, &place, err);
+	if (r < 0) {
+		abx_git_place_release(&place);
+		return r;
+	}
+	*ret = ABX_WORKSPACE_GIT;
+	*ret_place = place;
+	return 0;
 }
 
-int abx_layout_head(const char *workspace, char **ret_branch, struct abx_err *err)
+int abx_layout_head(const char *workspace, const struct abx_git_place *place, char **ret_branch,
+		    struct abx_err *err)
 {
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(HEAD_MAX);
-	abx_autofree char *path = abx_xasprintf("%s/.git/HEAD", workspace);
+	abx_autofree char *path = abx_xasprintf("%s/HEAD", place->git_dir);
 	char target[PATH_MAX];
 	ssize_t n = readlink(path, target, sizeof(target) - 1);
 	const char *at;
@@ -241,8 +247,8 @@ int abx_layout_head(const char *workspace, char **ret_branch, struct abx_err *er
 	return 0;
 }
 
-int abx_layout_check_config(const char *workspace, const struct abx_git_config *c,
-			    struct abx_err *err)
+int abx_layout_check_config(const char *workspace, const struct abx_git_place *place,
+			    const struct abx_git_config *c, struct abx_err *err)
 {
 	abx_autofree char *clone = clone_remedy(workspace);
 
@@ -252,17 +258,12 @@ int abx_layout_check_config(const char *workspace, const struct abx_git_config *
 	if (c->ref_storage && strcmp(c->ref_storage, "files") != 0)
 		return abx_layout_refuse(workspace, clone, err, "its refs are kept as %s",
 					 c->ref_storage);
-	if (c->bare)
+	/* Git went by both already when it said where the repository is. */
+	if (c->bare && !place->elsewhere)
 		return abx_layout_refuse(workspace, clone, err, "it is a bare repository");
-	if (c->worktree)
+	if (c->worktree && !place->elsewhere)
 		return abx_layout_refuse(workspace, clone, err,
 					 "its work tree is elsewhere (core.worktree)");
-	if (c->promisor)
-		return abx_layout_refuse(workspace, "use a full clone", err,
-					 "it is a partial clone");
-	if (c->sparse)
-		return abx_layout_refuse(workspace, "git sparse-checkout disable", err,
-					 "it is a sparse checkout");
 	if (c->no_symlinks)
 		return abx_layout_refuse(workspace, "git config --unset core.symlinks", err,
 					 "its symbolic links are files (core.symlinks)");
@@ -275,22 +276,5 @@ int abx_layout_check_index(const char *workspace, const struct abx_index *index,
 	if (index->split)
 		return abx_layout_refuse(workspace, "git update-index --no-split-index", err,
 					 "its index is split");
-	for (size_t i = 0; i < index->len; i++) {
-		const struct abx_index_entry *e = &index->entries[i];
-		char shown[200];
-
-		abx_quote_text(e->path, shown, sizeof(shown));
-		if (e->mode == MODE_GITLINK)
-			return abx_layout_refuse(workspace, "use a clone without submodules", err,
-						 "it has a submodule, '%s'", shown);
-		if (e->skip_worktree || e->mode == MODE_TREE)
-			return abx_layout_refuse(workspace,
-						 "git sparse-checkout disable, or "
-						 "git update-index --no-skip-worktree",
-						 err, "'%s' is tracked but not checked out", shown);
-		if (e->stage)
-			return abx_layout_refuse(workspace, "resolve it and git add it", err,
-						 "'%s' has a merge conflict", shown);
-	}
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * core/seed/layout.h: what kind of directory a workspace is, before any git runs, and the
- * states that cannot be carried and show in the files of .git.
+ * core/seed/layout.h: what kind of directory a workspace is, where its repository lies, and
+ * the states that cannot be carried and show in the files of .git.
  *
  * Every refusal is ABX_ENOTSUP and names the thing.
  */
@@ -15,20 +15,31 @@
 
 enum abx_workspace_kind { ABX_WORKSPACE_PLAIN, ABX_WORKSPACE_GIT };
 
-/* Refuses: links and files as .git, a bare repository, a directory inside a repository,
- * shallow, grafts, replaced objects, operations under way, reftable. */
-int abx_layout_check(const char *workspace, enum abx_workspace_kind *ret, struct abx_err *err);
+/* A repository, by absolute paths.  In a linked work tree the two differ. */
+struct abx_git_place {
+	char *git_dir;	  /* HEAD, index, what is under way */
+	char *common_dir; /* objects, refs, config */
+	bool elsewhere;	  /* found by a file or link: core.worktree was followed */
+};
+void abx_git_place_release(struct abx_git_place *p);
 
-/* The branch that .git/HEAD names, or NULL in *ret_branch when it is detached. */
-int abx_layout_head(const char *workspace, char **ret_branch, struct abx_err *err);
+/* Where the repository of `workspace` is.  A directory in which git finds none of its own is
+ * PLAIN, and *ret_place is not set.  Refuses: a bare repository, a directory inside a
+ * repository, a .git that is broken, grafts, reftable.  `spool` is for git's output. */
+int abx_layout_find(const char *workspace, const char *spool, enum abx_workspace_kind *ret,
+		    struct abx_git_place *ret_place, struct abx_err *err);
 
-/* What settings and index say: bare, sparse, partial clones, submodules, conflicts, ... */
-int abx_layout_check_config(const char *workspace, const struct abx_git_config *c,
-			    struct abx_err *err);
+/* The branch that HEAD names, or NULL in *ret_branch when it is detached. */
+int abx_layout_head(const char *workspace, const struct abx_git_place *place, char **ret_branch,
+		    struct abx_err *err);
+
+/* What settings and index say: bare, work trees elsewhere, object formats, split indexes. */
+int abx_layout_check_config(const char *workspace, const struct abx_git_place *place,
+			    const struct abx_git_config *c, struct abx_err *err);
 int abx_layout_check_index(const char *workspace, const struct abx_index *index,
 			   struct abx_err *err);
 
-/* Fill err: "workspace '<w>': <what>: not carried into a box yet", with a remedy. */
+/* Fill err: "workspace '<w>': <what>: this cannot be put into a box yet", with a remedy. */
 int abx_layout_refuse(const char *workspace, const char *remedy, struct abx_err *err,
 		      const char *fmt, ...) ABX_PRINTF(4, 5);
 

@@ -6,7 +6,9 @@
  * `download` is a bare repository of its own, $HOME/.agentbox/seed.git, whose work tree is the
  * workspace: it holds contents as they are (no filters, no line ends), shares the packs of the
  * workspace's repository by hard links, so that nothing is copied and nothing that happens to
- * the workspace's .git matters, and is not disturbed by the box's git configuration.
+ * the workspace's .git matters, and is not disturbed by the box's git configuration.  Each
+ * repository that lies in the workspace has one like it, seed.git/nested/N, and its tree is
+ * put into that of the workspace, so that one tree says what all files are.
  *
  * Exit codes: 0; ABX_SCRIPT_FAILED with the reason as the last line of stderr; the others
  * below.
@@ -19,8 +21,9 @@
 #define ABX_SCRIPT_DIFFERS 92	/* found here: git status in the box is not the host's */
 #define ABX_SCRIPT_NO_RECORD 93 /* there is no seed.git (any more) */
 
-/* After the stream: DIR git|plain BASE clean|dirty|assumed.  stdout: the box's `git status`
- * (git), then "tree <id>\n", or nothing for a plain directory without git. */
+/* After the stream: DIR, then for each repository (or the plain workspace) PATH
+ * git|partial|plain BASE clean|dirty|assumed|raw.  stdout: the box's `git status` of each (not
+ * plain), then "tree <id>\n", or nothing for a plain directory without git. */
 extern const char abx_script_seed[];
 
 /* DIR SEED-TREE.  stdout: "tree <id>\n", then for each change since the seed a record of

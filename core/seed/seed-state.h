@@ -1,37 +1,72 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * core/seed/seed-state.h: what inspecting a workspace found; shared by the files that
- * inspect (inspect.c), make the stream (stream.c) and send it (into.c).
+ * inspect (inspect.c, repo.c, pack.c), make the stream (stream.c, stream-git.c) and send it
+ * (into.c).
  */
 #ifndef ABX_SEED_STATE_H
 #define ABX_SEED_STATE_H
 
+#include "core/seed/attrs.h"
 #include "core/seed/files.h"
 #include "core/seed/git-config.h"
 #include "core/seed/git.h"
+#include "core/seed/layout.h"
 #include "core/seed/seed.h"
+#include "core/seed/underway.h"
 
-struct abx_seed {
-	char *workspace, *spool;
-	char shown[256]; /* the workspace, fit for an error text */
-	int root_fd, spool_fd;
-	struct abx_seed_info info;
-	struct abx_seed_files files;
-
-	/* Of a repository only. */
-	char *head_branch;
-	struct abx_git git;	 /* an ordinary one, and ... */
-	struct abx_git pack_git; /* ... one that writes objects into the spool */
+/* One repository of the workspace: its own, a submodule, or one that just lies in it. */
+struct abx_seed_repo {
+	char *path; /* in the workspace; "" is the workspace itself */
+	char *work, *spool;
+	char shown[256]; /* work, fit for an error text */
+	int root_fd;
+	struct abx_git_place place;
+	char *head_branch;	      /* NULL: detached */
+	struct abx_git git, pack_git; /* pack_git does not see what replaces objects */
 	struct abx_git_config config;
 	struct abx_index index;
 	struct abx_status status;
+	struct abx_attrs attrs;
+	struct abx_underway underway;
+	struct abx_strv refs;		    /* "OID refs/...", beside the branches */
 	struct abx_buf exclude, attributes; /* for the box's .git/info */
+	struct abx_buf sparse;		    /* the same, of a sparse checkout */
+	struct abx_buf shallow;		    /* for the box's .git/shallow */
+	struct abx_strv nested, absent;	    /* repositories in it; submodules not there */
 	struct abx_git_job pack;	    /* git pack-objects, until it is waited for */
 	bool packed;
 	bool assumed; /* some files are assumed unchanged */
 };
 
-/* Where git pack-objects leaves its files: <spool>/pack-<hash>.pack and .idx. */
+struct abx_seed {
+	char *workspace, *spool;
+	char shown[256]; /* the workspace, fit for an error text */
+	int root_fd, spool_fd;
+	struct abx_seed_options options;
+	struct abx_seed_info info;
+	struct abx_seed_files files; /* of all repositories, each after the one it lies in */
+	struct abx_seed_repo **repos;
+	size_t n_repos;
+};
+
+/* The repository of the workspace itself, or NULL. */
+static inline struct abx_seed_repo *abx_seed_root(const struct abx_seed *s)
+{
+	return s->info.git ? s->repos[0] : NULL;
+}
+
+/* repo.c.  `spool` is made, and lies in the seed's. */
+int abx_seed_repo_inspect(const struct abx_seed *s, const char *path, const char *spool,
+			  struct abx_git_place *place, struct abx_seed_files *files,
+			  struct abx_seed_repo **ret, struct abx_err *err);
+void abx_seed_repo_free(struct abx_seed_repo *r);
+
+/* pack.c: git that reads the repository and writes into r->spool; and pack-objects of what the box
+ * needs, into r->spool. */
+int abx_seed_repo_git(const struct abx_seed_repo *r, struct abx_git *ret, struct abx_err *err);
+int abx_seed_pack_start(struct abx_seed_repo *r, int64_t depth, struct abx_err *err);
+/* Where it leaves its files: <spool>/pack-<hash>.pack and .idx. */
 #define ABX_SEED_PACK "pack"
 
 #endif

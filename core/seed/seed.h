@@ -2,8 +2,8 @@
 /*
  * core/seed/seed.h: putting the project into a new box.
  *
- *	abx_seed_inspect(workspace, spool, &seed, err);      reads the host only, refuses early
- *	abx_seed_into(seed, cloud, &opts, sandbox, &target, &result, err);
+ *	abx_seed_inspect(workspace, spool, NULL, &seed, err);      reads the host only, refuses
+ *early abx_seed_into(seed, cloud, &opts, sandbox, &target, &result, err);
  *
  * The host's work tree, index, refs and config are not changed by a byte.  What travels: one
  * tar stream (a pack of the objects that are needed, the index, a fresh config, the work
@@ -12,9 +12,10 @@
  * the seeded state as a tree in a repository of its own beside the workspace, the base of
  * `diff` and `download`.
  *
- * A state that this version cannot carry faithfully (submodules, LFS and other filters,
- * line-end conversion, shallow, partial, sparse, linked worktrees, merges under way, nested
- * repositories, ...) is refused by name, ABX_ENOTSUP, before anything costs.
+ * Submodules and repositories that just lie in the workspace travel in the same stream, each
+ * with its own objects and proof.  A state that cannot be carried faithfully (a bare
+ * repository, SHA-256, reftable, grafts, ...) is refused by name, ABX_ENOTSUP, before anything
+ * costs.
  */
 #ifndef ABX_SEED_H
 #define ABX_SEED_H
@@ -29,12 +30,17 @@ struct abx_seed_info {
 	const char *head_branch; /* the host's branch, or NULL */
 	uint64_t files, bytes;	 /* of the work tree */
 	uint64_t skipped;	 /* sockets, FIFOs, devices: not carried, said */
+	size_t repos;		 /* with submodules and nested ones */
+};
+
+struct abx_seed_options {
+	int64_t depth; /* commits of history; -1: all; 0: all where that is cheap */
 };
 
 /* `spool` is a directory of ours for temporary files (the pack); it exists, is private, and
- * is removed by the caller.  `workspace` is absolute and real. */
-int abx_seed_inspect(const char *workspace, const char *spool, struct abx_seed **ret,
-		     struct abx_err *err);
+ * is removed by the caller.  `workspace` is absolute and real.  o may be NULL. */
+int abx_seed_inspect(const char *workspace, const char *spool, const struct abx_seed_options *o,
+		     struct abx_seed **ret, struct abx_err *err);
 void abx_seed_free(struct abx_seed *seed);
 const struct abx_seed_info *abx_seed_info(const struct abx_seed *seed);
 

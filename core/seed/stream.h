@@ -27,7 +27,4 @@ struct abx_seed_stream {
 int abx_seed_write_stream(struct abx_seed *seed, const struct abx_seed_stream *stream,
 			  struct abx_manifest *sent, struct abx_err *err);
 
-/* Is this a name that git takes for a branch? */
-bool abx_is_branch_name(const char *name);
-
 #endif

@@ -17,29 +17,18 @@ repo()
 repo subdirectory && mkdir "$T/subdirectory/sub"
 one_line_error 1 'part of the repository' 'a part of a repository is refused' \
 	ab create --provider mock -w "$T/subdirectory/sub" -n x -y
-mkdir "$T/unborn" && git init -q "$T/unborn"
-refused unborn 'no commit'
 git init -q --bare "$T/bare.git"
 one_line_error 1 'bare repository' 'a bare repository is refused' \
 	ab create --provider mock -w "$T/bare.git" -n x -y
-repo origin && git commit -q --allow-empty -m two
-git clone -q --depth 1 "file://$T/origin" "$T/shallow"
-refused shallow 'shallow clone.*git fetch --unshallow'
-git -C "$T/origin" worktree add -q "$T/linked" -b linked
-refused linked '\.git is a file'
-repo merging && git checkout -q -b other && echo b >a && git commit -qam b &&
-	git checkout -q main && echo c >a && git commit -qam c && git merge other >/dev/null
-refused merging 'merge'
-repo submodule && git -c protocol.file.allow=always submodule --quiet add "$T/origin" sub &&
-	git commit -qm sub
-refused submodule "submodule, 'sub'"
-repo lfs && echo '*.bin filter=lfs' >.gitattributes && echo b >b.bin && git add . &&
-	git commit -qm lfs
-refused lfs "'b.bin' is kept by Git LFS"
-repo nested && git init -q inner && echo i >inner/i
-refused nested 'repository of its own'
-mkdir "$T/projects" && git init -q "$T/projects/one"
-refused projects "'one' is a repository of its own"
+git init -q --object-format=sha256 "$T/sha256" && cd "$T/sha256" && echo a >a && git add . &&
+	git commit -q -m one
+refused sha256 'object format is sha256'
+repo reftable && mkdir .git/reftable
+refused reftable 'reftable'
+mkdir -p "$T/broken/.git"
+refused broken 'not a git repository'
+mkdir -p "$T/projects/one" && echo 'gitdir: /nowhere' >"$T/projects/one/.git"
+refused projects "one': its .git is not a git repository"
 is "$(ab list -g --json)" '[]' 'no box was made'
 is "$(find "$AGENTBOX_HOME/tmp" "$AGENTBOX_HOME/boxes" -mindepth 1 2>/dev/null | head -n 3)" '' \
 	'nothing is left of them here'

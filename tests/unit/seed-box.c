@@ -230,7 +230,7 @@ void seed_all(struct abx_seed_result *ret)
 		.dir = dir, .branch = "agentbox/one", .manifest = manifest};
 	struct abx_seed *seed = NULL;
 
-	unit_ok(abx_seed_inspect(unit_path("host"), unit_path("spool"), &seed, &unit_err));
+	unit_ok(abx_seed_inspect(unit_path("host"), unit_path("spool"), NULL, &seed, &unit_err));
 	unit_ok(abx_seed_into_io(seed, &io, &target, ret, &unit_err));
 	abx_seed_free(seed);
 }
@@ -238,7 +238,7 @@ void seed_all(struct abx_seed_result *ret)
 int seed_refused(void)
 {
 	struct abx_seed *seed = NULL;
-	int r = abx_seed_inspect(unit_path("host"), unit_path("spool"), &seed, &unit_err);
+	int r = abx_seed_inspect(unit_path("host"), unit_path("spool"), NULL, &seed, &unit_err);
 
 	abx_seed_free(seed);
 	return r;
@@ -253,4 +253,60 @@ char *tree_of(const char *dir, const char *find_args, const char *times)
 		dir, find_args, times, find_args);
 
 	return sh_out(script);
+}
+
+void same_work_tree(const char *find_args)
+{
+	abx_autofree char *host = tree_of(unit_path("host"), find_args, TREE_SECONDS);
+	abx_autofree char *box = tree_of(seed_box_dir(), find_args, TREE_SECONDS);
+
+	ck_assert_str_eq(host, box);
+}
+
+void same_output(const char *script)
+{
+	abx_autofree char *host = sh_out(script), *box = in_box_out(script);
+
+	ck_assert_msg(strcmp(host, box) == 0, "%s\nhost: %s\nbox: %s", script, host, box);
+}
+
+void same_repository(void)
+{
+	same_output("git rev-parse HEAD 'HEAD^{tree}'");
+	same_output("git log --format='%H %an %ae %s'");
+	same_output("git status --porcelain=v2 -z | tr '\\0' '\\n'");
+	same_output("git ls-files -s -v -t -z | tr '\\0' '\\n'");
+	same_output("git diff --cached --binary; git diff --binary");
+	in_box("git fsck --full --strict 2>&1 && git commit -q --allow-empty -m more "
+	       "&& git reset -q --soft HEAD~1");
+}
+
+/* Seed, while the host stays as it is to the last byte, time and inode. */
+void seed_untouched(struct abx_seed_result *got)
+{
+	abx_autofree char *before = tree_of(unit_path("host"), "", TREE_UNTOUCHED), *after = NULL;
+	abx_autofree char *config = unit_read("user/.gitconfig"), *config_after = NULL;
+
+	seed_all(got);
+	after = tree_of(unit_path("host"), "", TREE_UNTOUCHED);
+	ck_assert_str_eq(before, after);
+	config_after = unit_read("user/.gitconfig");
+	ck_assert_str_eq(config, config_after);
+	ck_assert_uint_eq(seed_tars, 1);
+	ck_assert_uint_eq(seed_execs, 1);
+}
+
+void seed_repo(const char *script)
+{
+	struct abx_seed_result got = {0};
+	abx_autofree char *head = NULL;
+
+	sh(script);
+	seed_untouched(&got);
+	head = sh_out("printf %s \"$(git rev-parse HEAD)\"");
+	ck_assert_str_eq(got.base_commit, head);
+	ck_assert_str_eq(got.branch, "agentbox/one");
+	ck_assert_uint_eq(strlen(got.seed_tree), 40);
+	abx_seed_result_release(&got);
+	same_repository();
 }

@@ -54,4 +54,22 @@ char *tree_of(const char *dir, const char *find_args, const char *times);
 #define TREE_SECONDS "%Ts"
 #define TREE_UNTOUCHED "%T@ %C@ %i"
 
+/* A small repository, for a script that goes on. */
+#define REPO                                                                                 \
+	"git init -q . && printf 'alpha\\n' >a.txt && mkdir src && printf '#!/bin/sh\\n' "   \
+	">src/run && chmod 755 src/run && ln -s src/run link && ln -s /nowhere dangling && " \
+	"git add . && git commit -q -m one && printf 'beta\\n' >b.txt && git add . && "      \
+	"git commit -q -m two && "
+
+/* The host and the box have the same files; find_args say which. */
+void same_work_tree(const char *find_args);
+#define NOT_GIT "-path ./.git -prune -o -mindepth 1"
+/* A script prints the same in both; commits, index, status and differences are the same. */
+void same_output(const char *script);
+void same_repository(void);
+/* Seed host/, which stays as it is to the last byte, time and inode, in two round trips. */
+void seed_untouched(struct abx_seed_result *ret);
+/* Make a repository with a script, seed it, and compare. */
+void seed_repo(const char *script);
+
 #endif

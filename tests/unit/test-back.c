@@ -23,7 +23,7 @@ static void begin(const char *script)
 				 .workspace = paths[2]};
 }
 
-#define REPO                                                                                  \
+#define ONE                                                                                   \
 	"git init -q . && printf 'alpha\\n' >a.txt && mkdir src && printf '#!/bin/sh\\n' "    \
 	">src/run && chmod 755 src/run && ln -s src/run link && printf '*.o\\n' >.gitignore " \
 	"&& git add . && git commit -q -m one"
@@ -85,7 +85,7 @@ static void same_trees(void)
 
 START_TEST(nothing_changed)
 {
-	begin(REPO);
+	begin(ONE);
 	ask();
 	is_listed("");
 }
@@ -93,7 +93,7 @@ END_TEST
 
 START_TEST(modes_that_git_does_not_look_at)
 {
-	begin(REPO " && git config core.filemode false && chmod 755 a.txt && chmod 644 src/run");
+	begin(ONE " && git config core.filemode false && chmod 755 a.txt && chmod 644 src/run");
 	ask();
 	is_listed("");
 	in_box("chmod 644 a.txt");
@@ -105,7 +105,7 @@ END_TEST
 
 START_TEST(every_kind)
 {
-	begin(REPO);
+	begin(ONE);
 	in_box("printf 'more\\n' >>a.txt; printf 'x\\0y\\377' >new.bin; chmod 644 src/run; "
 	       "rm link; ln -s a.txt link2; mkdir -p deep/er; echo 1 >deep/er/f; "
 	       "printf z >ignored.o; git mv a.txt b.txt; git commit -qam work");
@@ -120,7 +120,7 @@ END_TEST
 /* A second time brings nothing, and the box goes on from there. */
 START_TEST(again_and_again)
 {
-	begin(REPO);
+	begin(ONE);
 	in_box("echo 1 >new && echo 1 >>a.txt");
 	apply();
 	is_listed("M a.txt\nA new\n");
@@ -138,7 +138,7 @@ END_TEST
 
 START_TEST(odd_names)
 {
-	begin(REPO);
+	begin(ONE);
 	in_box("printf '%s\\0' -rf '--help' 'sp ace' '\"q\"' 'bad\xff' 'caf\xc3\xa9' '...' | "
 	       "xargs -0 -n 1 sh -c 'echo \"$1\" >\"./$1\"' sh && printf x >\"$(printf 'n\\nl')\" "
 	       "&& mkdir \"$(printf 'd\\001\\377')\" && echo y >\"$(printf 'd\\001\\377')/$(printf "
@@ -167,7 +167,7 @@ START_TEST(no_setuid_comes_back)
 {
 	abx_autofree char *mode = NULL;
 
-	begin(REPO);
+	begin(ONE);
 	in_box("echo x >s && chmod 6755 s && echo y >>src/run && chmod 6755 src/run");
 	apply();
 	mode = sh_out("stat -c %a s src/run");
@@ -204,7 +204,7 @@ END_TEST
 
 START_TEST(dirty_state_is_the_base)
 {
-	begin(REPO " && echo dirty >>a.txt && echo staged >s && git add s && echo u >u");
+	begin(ONE " && echo dirty >>a.txt && echo staged >s && git add s && echo u >u");
 	ask();
 	is_listed("");
 	in_box("git commit -qam x && git checkout -q HEAD~1 -- . && git reset -q --hard HEAD~1");
@@ -240,7 +240,7 @@ END_TEST
 /* Whatever becomes of the repository in the box. */
 START_TEST(git_is_gone_from_the_box)
 {
-	begin(REPO);
+	begin(ONE);
 	in_box("git reflog expire --expire=now --all && git gc -q --prune=now && echo x >>a.txt");
 	ask();
 	is_listed("M a.txt\n");
@@ -254,7 +254,7 @@ END_TEST
 
 START_TEST(attributes_of_the_box_do_not_convert)
 {
-	begin(REPO);
+	begin(ONE);
 	in_box("git config --global filter.x.clean 'echo filtered' && "
 	       "echo '* filter=x text eol=crlf ident' >.gitattributes && "
 	       "printf 'a\\r\\n$Id$\\n' >f");
@@ -266,7 +266,7 @@ END_TEST
 
 START_TEST(same_size_and_time)
 {
-	begin(REPO);
+	begin(ONE);
 	in_box("printf 'ALPHA\\n' >x && touch -r a.txt x && cat x >a.txt && touch -r x a.txt && "
 	       "rm x");
 	apply();
@@ -280,8 +280,8 @@ END_TEST
 
 START_TEST(changed_on_both_sides)
 {
-	begin(REPO " && echo b >b && echo c >c && echo d >d && echo e >e && git add . && "
-		   "git commit -q -m two && echo u >u");
+	begin(ONE " && echo b >b && echo c >c && echo d >d && echo e >e && git add . && "
+		  "git commit -q -m two && echo u >u");
 	in_box("for f in a.txt b c u; do echo box >>$f; done; rm d; rm e; echo box >new; "
 	       "echo box >same; ln -s a.txt l2");
 	sh("echo host >>a.txt; rm b; chmod 755 c; echo host >>d; echo host >>u; echo host >new; "
@@ -298,7 +298,7 @@ END_TEST
 /* Touched is not changed, also for what git does not know. */
 START_TEST(touched_is_no_conflict)
 {
-	begin(REPO " && echo u >u");
+	begin(ONE " && echo u >u");
 	in_box("echo box >>a.txt; echo box >>u");
 	sh("touch -d 2020-01-01 a.txt u && cp a.txt x && mv x a.txt");
 	apply();
@@ -309,7 +309,7 @@ END_TEST
 
 START_TEST(links_and_files_in_the_way)
 {
-	begin(REPO " && mkdir d && echo 1 >d/1 && git add . && git commit -q -m two");
+	begin(ONE " && mkdir d && echo 1 >d/1 && git add . && git commit -q -m two");
 	in_box("echo 2 >d/2; echo 2 >>d/1; mkdir n; echo 1 >n/1; mkdir m; echo 1 >m/1; echo p >p");
 	sh("mkdir ../outside && mv d/1 ../outside/ && rmdir d && ln -s ../outside d && "
 	   "echo n >n && ln -s /nowhere m && mkdir p");
@@ -325,7 +325,7 @@ END_TEST
 
 START_TEST(links_that_leave)
 {
-	begin(REPO);
+	begin(ONE);
 	in_box("ln -s /etc/passwd abs; ln -s ../../x up; mkdir d; ln -s ../a.txt d/ok; "
 	       "ln -s ../../a.txt d/up; ln -s d/../../x mixed; ln -s nowhere dangling");
 	apply();
@@ -339,7 +339,7 @@ END_TEST
 
 START_TEST(repositories_in_the_box)
 {
-	begin(REPO);
+	begin(ONE);
 	in_box("git init -q one && (cd one && echo 1 >1 && git add . && "
 	       "git -c user.name=x -c user.email=x commit -qm 1) && "
 	       "git init -q two && echo 2 >two/2 && echo x >x");
@@ -354,7 +354,7 @@ START_TEST(no_record_in_the_box)
 {
 	const struct abx_box_io io = seed_box_io();
 
-	begin(REPO);
+	begin(ONE);
 	in_box("rm -rf ~/.agentbox");
 	ck_assert_int_eq(abx_back_changes_io(&io, &back, &changes, &unit_err), ABX_ENOTFOUND);
 	unit_has(unit_err.text, "no record");
@@ -366,7 +366,7 @@ START_TEST(damaged_manifest)
 	const struct abx_box_io io = seed_box_io();
 	abx_autofree char *text = NULL;
 
-	begin(REPO);
+	begin(ONE);
 	unit_write_text("manifest", "agentbox-manifest 1");
 	ck_assert_int_eq(abx_back_changes_io(&io, &back, &changes, &unit_err), ABX_ECORRUPT);
 	text = unit_read("manifest");
@@ -376,7 +376,7 @@ END_TEST
 
 START_TEST(two_at_once)
 {
-	begin(REPO);
+	begin(ONE);
 	in_box("for i in 1 2 3 4 5 6 7 8 9; do echo $i >n$i; done");
 	in_box("true");
 	{
@@ -409,7 +409,7 @@ START_TEST(diff_text)
 {
 	abx_autofree char *plain = NULL, *stat = NULL, *color = NULL;
 
-	begin(REPO);
+	begin(ONE);
 	in_box("echo more >>a.txt; printf 'x\\0' >bin; git add .; git commit -qm x; echo u >u; "
 	       "git config --global diff.noprefix true; git config --global color.ui never");
 	plain = diffed(false, false);

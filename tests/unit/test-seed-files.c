@@ -7,6 +7,7 @@
 #include "core/seed/layout.h"
 #include "core/seed/manifest.h"
 #include "core/seed/status.h"
+#include "core/seed/stream-git.h"
 #include "core/seed/stream.h"
 #include "tests/unit/seed-box.h"
 
@@ -137,13 +138,15 @@ START_TEST(settings)
 	ck_assert(abx_git_config_converts(&c));
 	ck_assert_str_eq(c.excludes_file, "/nobody/ig");
 	ck_assert_str_eq(c.attributes_file, "/w/rel");
-	ck_assert_str_eq(c.promisor, "remote.a.b.promisor");
-	abx_git_config_write(&c, true, &text);
+	ck_assert_str_eq(c.promisor, "a.b");
+	abx_git_config_write(&c, ABX_GIT_CONFIG_NO_CACHES, &text);
 	ck_assert_str_eq(text.data,
-			 "[core]\n\trepositoryformatversion = 0\n\tfilemode = false\n"
+			 "[core]\n\trepositoryformatversion = 1\n\tfilemode = false\n"
 			 "\tbare = false\n\tlogallrefupdates = true\n\tignorecase = true\n"
 			 "\tuntrackedCache = false\n\tfsmonitor = false\n\tautocrlf = \"Input\"\n"
-			 "[user]\n\tname = \"Local \\\"x\\\\\"\n\temail = \"a@b\"\n");
+			 "[user]\n\tname = \"Local \\\"x\\\\\"\n\temail = \"a@b\"\n"
+			 "[extensions]\n\tpartialClone = \"a.b\"\n"
+			 "[remote \"a.b\"]\n\tpromisor = true\n");
 	abx_git_config_release(&c);
 	b.len--;
 	ck_assert_int_eq(abx_git_config_parse(&b, "/w", &c, NULL), ABX_EIO);

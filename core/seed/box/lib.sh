@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2154
+# Common to the scripts that run inside a box; $1 is the workspace.
+LC_ALL=C GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 GIT_PAGER=cat
+# zlib takes 268 KiB for each object, which glibc would give back each time.
+MALLOC_TRIM_THRESHOLD_=67108864
+export LC_ALL GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT GIT_PAGER MALLOC_TRIM_THRESHOLD_
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR
+unset GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_NAMESPACE GIT_EXTERNAL_DIFF
+umask 077
+cd "$1" || exit 90
+dir=$PWD
+fail() {
+	printf '%s\n' "$1" >&2
+	exit 90
+}
+[ -n "${HOME-}" ] || fail 'HOME is not set in the box'
+
+# The record of the workspace, and $shadow/nested/N for each repository in it.
+shadow=$HOME/.agentbox/seed.git
+rec=$shadow at=$dir path=
+
+# enter RECORD: $rec is it, $at its work tree, $path where that is in the workspace.
+enter() {
+	rec=$1 path=
+	if [ "$rec" != "$shadow" ]; then
+		path=$(cat "$rec/path" && echo .) || exit 90
+		path=${path%.}
+	fi
+	at=$dir${path:+/$path}
+}
+
+# A repository that is named by --git-dir is not asked who owns it (safe.directory).
+rgit() {
+	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \
+	git --git-dir="$rec" --work-tree="$at" "$@"
+}
+
+# add_all [OPTION...]: the work tree of the current record into its index, but for what lies
+# in nested repositories.  OPTIONs are git's.
+add_all() (
+	cd "$at" || exit 1
+	opts=$*
+	set --
+	for n in "$shadow"/nested/*; do
+		[ -d "$n" ] || continue
+		sub=$(cat "$n/path" && echo .) || exit 1
+		sub=${sub%.}
+		case $sub in
+		"${path:+$path/}"?*) ;;
+		*) continue ;;
+		esac
+		sub=${sub#"${path:+$path/}"}
+		[ -d "$sub" ] || continue
+		# What lies deeper belongs to the one that holds it.
+		for other do
+			case $sub in "${other#:(exclude,literal)}"/*) continue 2 ;; esac
+		done
+		set -- "$@" ":(exclude,literal)$sub"
+	done
+	[ $# = 0 ] || set -- -- . "$@"
+	[ ! -f "$rec/plain" ] || set -- -f "$@"
+	# shellcheck disable=SC2086
+	rgit $opts add -A --ignore-errors "$@" </dev/null
+)
+
+# compose INDEX TREE: TREE into INDEX, of the workspace, where the current record belongs.
+compose() (
+	rec=$shadow at=$dir
+	GIT_INDEX_FILE=$1
+	export GIT_INDEX_FILE
+	cd "$dir" &&
+		rgit update-index --force-remove -- "$path" &&
+		rgit read-tree --prefix="$path/" "$2"
+)

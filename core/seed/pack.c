@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* The objects that a box needs, as one pack. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "abxsdk/fs.h"
+#include "core/seed/seed-state.h"
+
+/* History beyond this much is cut by itself: in a repository whose packs are larger. */
+#define CHEAP_BYTES ((uint64_t)96 << 20)
+#define CHEAP_DEPTH 1000
+#define SHALLOW_MAX ((size_t)64 << 20)
+#define PACKED_REFS_MAX ((size_t)256 << 20)
+
+/* The first level only compresses twice as fast as the usual one and costs a tenth of size;
+ * deltas that exist are taken over, new ones are not looked for.  The pack lives for seconds:
+ * it need not reach the disk. */
+static const char *const pack_args[] = {"-c",
+					"pack.compression=1",
+					"-c",
+					"pack.packSizeLimit=0",
+					"-c",
+					"pack.writeReverseIndex=false",
+					"-c",
+					"core.fsync=none",
+					"pack-objects",
+					"--revs",
+					"--indexed-objects",
+					"--delta-base-offset",
+					"--window=0",
+					"-q",
+					NULL, /* what may be missing, or the base name */
+					NULL,
+					NULL};
+#define PACK_FREE_ARG (ABX_N_ELEMENTS(pack_args) - 3)
+
+/* New objects and temporary files of git go to the spool, also where git status makes trees
+ * for itself; the repository is read as an alternate.  Quoted as git unquotes it: paths may
+ * have any byte. */
+int abx_seed_repo_git(const struct abx_seed_repo *r, struct abx_git *ret, struct abx_err *err)
+{
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(4 * 4096);
+	abx_autofree char *dir = abx_xasprintf("%s/objects/pack", r->spool);
+	abx_autofree char *env = abx_xasprintf("GIT_OBJECT_DIRECTORY=%s/objects", r->spool);
+	const int code = abx_fs_mkdir_p(AT_FDCWD, dir, 0700);
+
+	if (code < 0)
+		return abx_err_errno(err, -code, "make '%s'", dir);
+	abx_buf_adds(&b, "GIT_ALTERNATE_OBJECT_DIRECTORIES=\"");
+	for (const char *at = r->place.common_dir; *at; at++) {
+		if (*at == '"' || *at == '\\')
+			abx_buf_addc(&b, '\\');
+		abx_buf_addc(&b, *at);
+	}
+	abx_buf_adds(&b, "/objects\"");
+	abx_git_init(ret, r->work, r->spool);
+	abx_git_setenv(ret, env);
+	abx_git_setenv(ret, abx_buf_str(&b));
+	return 0;
+}
+
+static int prepare_git(struct abx_seed_repo *r, struct abx_err *err)
+{
+	const int code = abx_seed_repo_git(r, &r->pack_git, err);
+
+	if (code < 0)
+		return code;
+	/* Replaced objects travel as they are, beside what replaces them. */
+	abx_git_setenv(&r->pack_git, "GIT_NO_REPLACE_OBJECTS=1");
+	/* zlib takes 268 KiB for each object, which glibc would give back each time: half of the
+	 * time for a small repository. */
+	abx_git_setenv(&r->pack_git, "MALLOC_TRIM_THRESHOLD_=67108864");
+	return 0;
+}
+
+/* The bytes of the packs, without looking into alternates; and is one of them of a partial
+ * clone? */
+static uint64_t packed_bytes(const struct abx_seed_repo *r, bool *ret_partial)
+{
+	abx_autofree char *path = abx_xasprintf("%s/objects/pack", r->place.common_dir);
+	DIR *d = abx_fs_opendir(AT_FDCWD, path);
+	const struct dirent *e;
+	uint64_t sum = 0;
+	struct stat st;
+
+	while (d && (e = readdir(d))) {
+		const size_t len = strlen(e->d_name);
+
+		if (len > 9 && strcmp(e->d_name + len - 9, ".promisor") == 0)
+			*ret_partial = true;
+		if (fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
+			sum += (uint64_t)st.st_size;
+	}
+	if (d)
+		(void)closedir(d);
+	return sum;
+}
+
+/* The repository's own boundaries hold; those of a cut come behind them. */
+static int read_shallow(struct abx_seed_repo *r, struct abx_err *err)
+{
+	abx_autofree char *path = abx_xasprintf("%s/shallow", r->place.common_dir);
+	const int code = abx_fs_read(AT_FDCWD, path, &r->shallow);
+
+	if (code < 0 && code != -ENOENT)
+		return abx_err_errno(err, -code, "read '%s'", path);
+	return 0;
+}
+
+/* Keep the newest `depth` commits, and of what comes before them the first one of each line:
+ * what git calls a boundary.  Nothing is cut when there are no more than that. */
+static int cut(struct abx_seed_repo *r, int64_t depth, struct abx_buf *in, struct abx_err *err)
+{
+	abx_autofree char *count = abx_xasprintf("--max-count=%lld", (long long)depth);
+	const char *const args[] = {"rev-list", "--boundary", count, "HEAD", NULL};
+	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
+	struct abx_git_job job = ABX_GIT_JOB_INIT;
+	int code = abx_git_start(&r->pack_git, args, NULL, 0, &job, err);
+	const char *at, *end;
+
+	if (code == 0)
+		code = abx_git_finish(&job, &out, err);
+	if (code < 0)
+		return code;
+	at = abx_buf_str(&out);
+	for (end = at + out.len; at < end; at += strcspn(at, "\n") + 1) {
+		if (*at != '-')
+			continue;
+		abx_buf_addf(in, "--shallow %.40s\n", at + 1);
+		abx_buf_addf(&r->shallow, "%.40s\n", at + 1);
+	}
+	return 0;
+}
+
+/* Of what the files of an operation name, what there is. */
+static int add_underway(struct abx_seed_repo *r, struct abx_buf *in, struct abx_err *err)
+{
+	static const char *const args[] = {"cat-file", "--batch-check=%(objectname) %(objecttype)",
+					   NULL};
+	abx_auto(abx_buf) struct abx_buf ask = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
+	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
+	struct abx_git_job job = ABX_GIT_JOB_INIT;
+	const char *at;
+	int code;
+
+	if (!r->underway.ids.len)
+		return 0;
+	for (size_t i = 0; i < r->underway.ids.len; i++)
+		abx_buf_addf(&ask, "%s\n", r->underway.ids.items[i]);
+	code = abx_git_start(&r->pack_git, args, &ask, 0, &job, err);
+	if (code == 0)
+		code = abx_git_finish(&job, &out, err);
+	if (code < 0)
+		return code;
+	for (at = abx_buf_str(&out); *at; at += strcspn(at, "\n") + (strchr(at, '\n') != NULL))
+		if (strncmp(at + 2 * ABX_OID_BYTES, " missing", 8) != 0)
+			abx_buf_addf(in, "%.40s\n", at);
+	return 0;
+}
+
+/* Does HEAD name a commit?  Asked before git status has answered. */
+static bool has_head(const struct abx_seed_repo *r)
+{
+	abx_auto(abx_buf) struct abx_buf packed = ABX_BUF_INIT(PACKED_REFS_MAX);
+	abx_autofree char *loose = NULL, *path = NULL, *line = NULL;
+
+	if (!r->head_branch)
+		return true;
+	loose = abx_xasprintf("%s/refs/heads/%s", r->place.common_dir, r->head_branch);
+	if (access(loose, F_OK) == 0)
+		return true;
+	path = abx_xasprintf("%s/packed-refs", r->place.common_dir);
+	line = abx_xasprintf(" refs/heads/%s\n", r->head_branch);
+	return abx_fs_read(AT_FDCWD, path, &packed) == 0 && packed.len && strstr(packed.data, line);
+}
+
+int abx_seed_pack_start(struct abx_seed_repo *r, int64_t depth, struct abx_err *err)
+{
+	abx_auto(abx_buf) struct abx_buf in = ABX_BUF_INIT(SHALLOW_MAX);
+	abx_autofree char *base = abx_xasprintf("%s/%s", r->spool, ABX_SEED_PACK);
+	const char *args[ABX_N_ELEMENTS(pack_args)];
+	size_t n = PACK_FREE_ARG;
+	const bool head = has_head(r);
+	bool partial = false;
+	const uint64_t bytes = packed_bytes(r, &partial);
+	int code = prepare_git(r, err);
+
+	if (code == 0)
+		code = read_shallow(r, err);
+	if (!depth && bytes > CHEAP_BYTES)
+		depth = CHEAP_DEPTH;
+	if (code == 0 && head && depth > 0)
+		code = cut(r, depth, &in, err);
+	if (code == 0)
+		code = add_underway(r, &in, err);
+	if (code < 0)
+		return code;
+	if (head)
+		abx_buf_adds(&in, "HEAD\n");
+	for (size_t i = 0; i < r->refs.len; i++)
+		abx_buf_addf(&in, "%.40s\n", r->refs.items[i]);
+	if (in.failed || r->shallow.failed)
+		return abx_err_set(err, ABX_ENOMEM, "git pack-objects: too many commits to name");
+	memcpy(args, pack_args, sizeof(args));
+	if (partial)
+		args[n++] = "--missing=allow-any";
+	args[n] = base;
+	code = abx_git_start(&r->pack_git, args, &in, ABX_GIT_PIPE, &r->pack, err);
+	r->pack.what = "pack-objects";
+	return code;
+}
