@@ -137,7 +137,8 @@ elsewhere()
 	is "$(net_get one good.example)" 198.51.100.2 'a name is reached'
 	is "$(part chain names)" "$redirects
 ip daddr 10.0.2.3 udp dport 53 dnat ip to 10.90.2.3$(tcp \
-	'ip daddr 10.0.2.3 tcp dport 53 dnat ip to 10.90.2.3')" 'the resolver is found at its usual address'
+	'ip daddr 10.0.2.3 tcp dport 53 dnat ip to 10.90.2.3')" \
+		'the resolver is found at its usual address'
 }
 
 make_repo "$T/repo"
