@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The suites pass for ordinary users too: one with sub-ids, one with a single id.
+# AGENTBOX_TEST_FULL=1: with the full sizes.
 . "${0%/*}/../cli/functions.sh"
 
 is_root || skip_all 'only root can become two ordinary users'
@@ -32,7 +33,7 @@ mount --bind "$T/passwd" /etc/passwd && mount --bind "$T/group" /etc/group || ex
 id=$1 home=$2
 shift 2
 cd / && exec env -i PATH="$PATH" HOME="$home" TMPDIR="$home" LC_ALL=C.UTF-8 \
-	AGENTBOX_CONTRACT_SMALL=1 AGENTBOX_CONTRACT_CREATE="$create" \
+	AGENTBOX_CONTRACT_SMALL="$small" AGENTBOX_CONTRACT_CREATE="$create" \
 	setpriv --reuid "$id" --regid "$id" --clear-groups --no-new-privs "$@"
 END
 sed -i 's/ --no-new-privs//' "$T/be"
@@ -43,7 +44,9 @@ if (: <>/dev/net/tun) 2>/dev/null && mknod "$T/tun" c 10 200; then
 fi
 create=
 [ -e "$T/tun" ] || create='--egress none'
-export T create
+small=1
+[ -z "${AGENTBOX_TEST_FULL:-}" ] || small=
+export T create small
 
 as() # WHO WORD...
 {
