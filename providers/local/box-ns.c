@@ -237,8 +237,15 @@ void box_join_cgroups(const struct box_req *rq)
 	for (uint32_t i = 0; i < rq->h.n_cgroups && i < LB_CGROUPS_MAX; i++) {
 		int fd = LB_FD_CGROUP + (int)i;
 
-		if (write(fd, "0", 1) != 1)
+		if (write(fd, "0", 1) != 1) {
+			/* Version 2 wants the common parent of both cgroups to be ours. */
+			if (errno == EACCES)
+				box_fail(ABX_EPERM,
+					 "start with systemd-run --user --scope, as the box was",
+					 "limits of the box: from this cgroup its own cannot be "
+					 "entered");
 			box_fail_errno(errno, "cgroup of the box");
+		}
 		(void)close(fd);
 	}
 }

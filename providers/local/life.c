@@ -293,15 +293,20 @@ int32_t local_start_again(struct abx_session *s, struct abx_call *call, const st
 	a.argv = (const char *const *)plan.argv;
 	if (r == ABX_OK)
 		r = local_limits_start(s, call, b, a.fd_cgroup);
-	if (r == ABX_OK)
+	if (r == ABX_OK) {
+		local_limits_make_room(b, true);
 		r = local_helper_start(s, call, &a, &h);
+	}
 	abx_cleanup_close(&a.fd_live);
 	for (size_t i = 0; i < LB_CGROUPS_MAX; i++)
 		abx_cleanup_close(&a.fd_cgroup[i]);
 	local_plan_release(&plan);
-	if (r != ABX_OK)
+	if (r != ABX_OK) {
+		local_limits_make_room(b, false);
 		return r;
+	}
 	r = follow_start(s, call, b, &h, st, run);
+	local_limits_make_room(b, false);
 	if (r == ABX_OK && st->in_use) {
 		local_helper_wait(&h);
 		return local_stop_locked(call, b, run, 0);

@@ -16,6 +16,7 @@
 #define MEM_MIN_BYTES (UINT64_C(16) << 20)
 #define PIDS_MIN 16
 #define DISK_MIN_BYTES (UINT64_C(1) << 20)
+#define ROOM_BYTES (UINT64_C(4) << 20)
 #define MIB(bytes) ((unsigned long long)((bytes) >> 20))
 
 enum { CPU, MEMORY, PIDS, CONTROLLERS };
@@ -320,4 +321,13 @@ int32_t local_limits_start(const struct abx_session *s, struct abx_call *call,
 		return ABX_OK;
 	r = make_groups(s, call, b, &l);
 	return r == ABX_OK ? local_limits_enter(call, b, fds) : r;
+}
+
+/* A client that dies in between leaves the room until the next start: not much, and once. */
+void local_limits_make_room(const struct local_box *b, bool on)
+{
+	struct local_limits l;
+
+	if (local_limits_read(b->doc, &l) == 0 && l.project)
+		(void)local_quota_limit(b->dir_fd, l.project, l.disk_bytes + (on ? ROOM_BYTES : 0));
 }

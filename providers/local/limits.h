@@ -31,11 +31,17 @@ int32_t local_limits_start(const struct abx_session *s, struct abx_call *call,
 int32_t local_limits_enter(struct abx_call *call, const struct local_box *b,
 			   int fds[LB_CGROUPS_MAX]);
 
+/* A full box too can be started and snapshotted, which takes some directories of ours: from `on`
+ * until it is off again there is room for them. */
+void local_limits_make_room(const struct local_box *b, bool on);
+
 /* quota.c: a project that nobody uses, for files of this directory's file system.  0 or
  * -errno: -EOPNOTSUPP, it has no project quota, or none that is on; -EPERM, not root. */
 int local_quota_choose(int dir_fd, uint32_t *ret_project);
 /* Everything made in `name` from now on counts. */
 int local_quota_set(int dir_fd, const char *name, const struct local_limits *l);
+/* 0 bytes: none. */
+int local_quota_limit(int dir_fd, uint32_t project, uint64_t bytes);
 /* The limit ends; what is left may stay. */
 void local_quota_release(int dir_fd, uint32_t project);
 int local_quota_used(int dir_fd, uint32_t project, uint64_t *ret_bytes);

@@ -54,21 +54,27 @@ int local_quota_choose(int dir_fd, uint32_t *ret_project)
 	return -EAGAIN;
 }
 
+int local_quota_limit(int dir_fd, uint32_t project, uint64_t bytes)
+{
+	struct if_dqblk q = {
+		.dqb_valid = QIF_BLIMITS,
+		.dqb_bhardlimit = (bytes + QIF_DQBLKSIZE - 1) / QIF_DQBLKSIZE,
+	};
+
+	return quota(dir_fd, Q_SETQUOTA, project, &q);
+}
+
 int local_quota_set(int dir_fd, const char *name, const struct local_limits *l)
 {
 	abx_autoclose int fd =
 		openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct if_dqblk q = {
-		.dqb_valid = QIF_BLIMITS,
-		.dqb_bhardlimit = (l->disk_bytes + QIF_DQBLKSIZE - 1) / QIF_DQBLKSIZE,
-	};
 	struct fsxattr x;
 	int r;
 
 	if (fd < 0 || ioctl(fd, FS_IOC_FSGETXATTR, &x) < 0)
 		return -errno;
 	/* The limit first: it marks the project as taken. */
-	r = quota(fd, Q_SETQUOTA, l->project, &q);
+	r = local_quota_limit(fd, l->project, l->disk_bytes);
 	x.fsx_projid = l->project;
 	x.fsx_xflags |= FS_XFLAG_PROJINHERIT;
 	if (r == 0 && ioctl(fd, FS_IOC_FSSETXATTR, &x) < 0)
@@ -78,9 +84,7 @@ int local_quota_set(int dir_fd, const char *name, const struct local_limits *l)
 
 void local_quota_release(int dir_fd, uint32_t project)
 {
-	struct if_dqblk none = {.dqb_valid = QIF_BLIMITS};
-
-	(void)quota(dir_fd, Q_SETQUOTA, project, &none);
+	(void)local_quota_limit(dir_fd, project, 0);
 }
 
 int local_quota_used(int dir_fd, uint32_t project, uint64_t *ret_bytes)

@@ -17,6 +17,7 @@
 #include <sys/random.h>
 
 #include "abxsdk/fs.h"
+#include "providers/local/limits.h"
 #include "providers/local/pause.h"
 #include "providers/local/print.h"
 
@@ -456,8 +457,11 @@ int32_t local_snapshot_create(struct abx_session *s, struct abx_call *call,
 		return local_fail(call, ABX_ENOTSUP, NULL, "snapshot: unknown flags %#x",
 				  req->flags);
 	r = begin(&m, sb->id);
-	if (r == ABX_OK)
+	if (r == ABX_OK) {
+		local_limits_make_room(&m.b, true);
 		r = make_layer(&m, req->flags & ABX_SNAPREQ_STOP);
+		local_limits_make_room(&m.b, false);
+	}
 	if (r == ABX_OK)
 		r = record(&m, req, ref);
 	if (r == ABX_OK)
