@@ -80,7 +80,11 @@ int box_layer_mount(const struct box_store *st, const char *target, const char *
 
 	(void)snprintf(upper, sizeof(upper), "upper/%s", top);
 	(void)snprintf(work, sizeof(work), "work/%s", top);
-	add(&o, "userxattr,upperdir=/proc/self/fd/%d/%s,workdir=/proc/self/fd/%d/%s,lowerdir=",
+	/* An old root may not have gone yet whose upper directory, which it cannot write to any
+	 * more, is the layer below: with an index the kernel would refuse that. */
+	add(&o,
+	    "userxattr,index=off,upperdir=/proc/self/fd/%d/%s,workdir=/proc/self/fd/%d/%s,"
+	    "lowerdir=",
 	    st->layers_fd, upper, st->layers_fd, work);
 	for (size_t i = 0; i < st->plan->n_layers; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", st->plan->layers[i], top);

@@ -2,9 +2,15 @@
 /*
  * What a running box wrote becomes a shared layer, and the box goes on over it.
  *
- * Only its first process is there.  That is given an empty root for a moment, so that nothing
- * holds the writable layer any more, and then a new root over what has become of it.  What is
- * mounted in the box beside its layers, with all that is in it, is taken along.
+ * Only its first process is there.  What shows the writable layer in the box becomes read-only,
+ * which the kernel refuses as long as a file is open for writing or mapped so; from then on
+ * nobody writes to it, whoever holds what of it.  Nothing else can show it: what runs in a box
+ * may make no mounts and no namespaces (box-seccomp.c, box-creds.c).  Then the first process
+ * gets a new root over what has become of the layer.  What is mounted in the box beside its
+ * layers, with all that is in it, is taken along.
+ *
+ * The old root goes when this program ends, which nobody waits for: the kernel takes as long for
+ * it as many files were looked at there.
  *
  * Two mount namespaces are in use: the box's, and a copy of ours that belongs to the box's
  * user namespace, for what lies in the store can be mounted only from where the store is.
@@ -21,8 +27,10 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "abxsdk/fs.h"
 #include "providers/local/mount-api.h"
 
 #define MOUNTINFO_MAX ((size_t)1 << 20)
@@ -34,6 +42,10 @@ struct entry {
 	char *path;
 	const char *type, *options;
 };
+
+/* Whoever was in the box ends, but its files are closed a moment later. */
+#define BUSY_TRIES 50
+#define BUSY_WAIT_NS 1000000
 
 /* Something mounted in the box that is no layer. */
 struct point {
@@ -220,16 +232,54 @@ static void leave_old_root(void)
 		box_fail_errno(errno, "root of the box");
 }
 
-static int empty_root(void)
+static int make_read_only(int fd)
 {
-	int fs = abx_fsopen("tmpfs"), tree = -1;
+	const struct abx_mount_attr attr = {.attr_set = ABX_ATTR_RDONLY};
+	const struct timespec pause = {.tv_nsec = BUSY_WAIT_NS};
+	int r = EBUSY;
 
-	if (fs >= 0 && abx_fsconfig(fs, ABX_FSCONFIG_CMD_CREATE, NULL, NULL) == 0)
-		tree = abx_fsmount(fs);
-	if (tree < 0)
-		not_here(errno);
-	(void)close(fs);
-	return tree;
+	for (int i = 0; i < BUSY_TRIES && r == EBUSY; i++) {
+		if (i)
+			(void)nanosleep(&pause, NULL);
+		r = abx_mount_setattr_top(fd, &attr) < 0 ? errno : 0;
+	}
+	return r;
+}
+
+/* Nobody writes to the layers of the box any more.  The descriptors keep them until the end. */
+static void forbid_writing(const struct swap *w)
+{
+	for (const struct entry *e = w->entries; e < w->entries + w->n_entries; e++) {
+		struct statx st;
+		int fd, r;
+
+		if (!is_layer(e))
+			continue;
+		fd = open(e->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0)
+			not_here(errno);
+		if (!(st.stx_mask & STATX_MNT_ID) || st.stx_mnt_id != e->id)
+			not_here(ENOTSUP);
+		r = make_read_only(fd);
+		if (r)
+			not_here(r);
+	}
+}
+
+/* The writable layer becomes a shared one.  What the old root works with stays with it. */
+static void seal(const struct swap *w)
+{
+	int own = open(w->rq->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
+
+	if (own < 0)
+		box_fail_errno(errno, "state directory: %s", w->rq->path);
+	r = abx_fs_remove_tree(own, "work.old");
+	if (r < 0)
+		box_fail_errno(-r, "state directory: work.old");
+	if (renameat(own, "work", own, "work.old") < 0 ||
+	    renameat(own, "upper", w->store, w->plan.seal) < 0)
+		box_fail_errno(errno, "state directory: %s", w->plan.seal);
+	(void)close(own);
 }
 
 static void take_points(struct swap *w)
@@ -300,13 +350,9 @@ void box_op_swap(const struct box_req *rq)
 	find_points(&w);
 	enter(&w);
 	take_points(&w);
-	root = empty_root();
-	change_root(root);
-	leave_old_root();
-	(void)close(root);
+	forbid_writing(&w);
 	go_outside(&w);
-	/* It says so and ends, where something else can still write there. */
-	box_seal(rq->path, w.plan.seal);
+	seal(&w);
 	root = make_new_root(&w);
 	join(LB_SWAP_NS_FD, CLONE_NEWNS);
 	change_root(root);
