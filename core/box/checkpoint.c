@@ -129,9 +129,9 @@ static int make_boxes(struct abx_app *app, const struct abx_box *source,
 					       .provider = source->provider,
 					       .from = point,
 					       .from_seed = seed};
-		uint64_t files, bytes;
+		struct abx_created created;
 
-		r = abx_create_box(app, &req, &ret->items[ret->len], &files, &bytes, err);
+		r = abx_create_box(app, &req, &ret->items[ret->len], &created, err);
 		if (r == 0)
 			ret->len++;
 	}

@@ -43,6 +43,7 @@ struct create {
 	struct abx_box box;
 	struct abx_origin origin;
 	struct abx_inspection look;
+	struct abx_seed_options how;
 	struct abx_seed *seed;
 	struct abx_env env;
 	struct abx_box_spec spec;
@@ -113,6 +114,25 @@ static int load_spec(struct create *c, struct abx_err *err)
 				  c->req->from ? NULL : c->config, &c->app->home, &c->spec, err);
 
 	return r < 0 ? r : load_timeout(c, err);
+}
+
+/* Which state of the project. */
+static int load_seed_options(struct create *c, struct abx_err *err)
+{
+	const char *depth = abx_config_get(c->config, "box.depth", NULL);
+	const struct abx_seed_options *o = &c->req->seed;
+	const char *given = o->use_branch    ? "--use-branch"
+			    : o->from_branch ? "--from-branch"
+			    : o->no_dirty    ? "--no-dirty"
+			    : o->skip_lfs    ? "--skip-lfs"
+			    : o->depth	     ? "--depth"
+					     : NULL;
+
+	c->how = *o;
+	if (c->origin.point.ref && given)
+		return abx_err_set(err, ABX_EUSAGE,
+				   "%s: a box from a checkpoint has the project of that", given);
+	return o->depth || !depth || !*depth ? 0 : abx_parse_depth(depth, &c->how.depth, err);
 }
 
 /* "debian:bookworm" is a name whatever lies in the current directory; a plain word is a file
@@ -212,6 +232,8 @@ static int prepare(struct create *c, struct abx_err *err)
 	if (r == 0)
 		r = load_spec(c, err);
 	if (r == 0)
+		r = load_seed_options(c, err);
+	if (r == 0)
 		r = check_provider(c, err);
 	if (r == 0)
 		r = resolve_image(c, err);
@@ -263,8 +285,8 @@ static int inspect(struct create *c, struct abx_err *err)
 	/* What a box on this machine costs is time; elsewhere nothing is made before the
 	 * workspace is known to be one that can be carried. */
 	if (abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL)
-		return abx_inspection_start(&c->look, c->workspace, spool, err);
-	return abx_seed_inspect(c->workspace, spool, NULL, &c->seed, err);
+		return abx_inspection_start(&c->look, c->workspace, spool, &c->how, err);
+	return abx_seed_inspect(c->workspace, spool, &c->how, &c->seed, err);
 }
 
 static int journal(struct create *c, const char *step, enum abx_journal_phase phase,
@@ -580,7 +602,7 @@ int abx_create_check(struct abx_app *app, const struct abx_create *req, struct a
 }
 
 int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx_box *ret,
-		   uint64_t *ret_files, uint64_t *ret_bytes, struct abx_err *err)
+		   struct abx_created *ret_created, struct abx_err *err)
 {
 	struct create c = {.app = app, .req = req, .look = ABX_INSPECTION_INIT, .lock = -1};
 	int r = prepare(&c, err);
@@ -594,8 +616,11 @@ int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx
 	if (r == 0) {
 		const struct abx_seed_info *info = c.seed ? abx_seed_info(c.seed) : NULL;
 
-		*ret_files = info ? info->files : 0;
-		*ret_bytes = info ? info->bytes : 0;
+		*ret_created = (struct abx_created){0};
+		if (info)
+			*ret_created = (struct abx_created){.files = info->files,
+							    .bytes = info->bytes,
+							    .commits = info->commits};
 		*ret = c.box;
 		memset(&c.box, 0, sizeof(c.box));
 	}

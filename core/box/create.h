@@ -12,6 +12,7 @@
 #include "core/box/app.h"
 #include "core/box/spec.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/seed/seed.h"
 #include "core/state/envfile.h"
 
 struct abx_create {
@@ -31,15 +32,21 @@ struct abx_create {
 	int64_t timeout_ms;		  /* life of the box; 0 = the provider's own */
 	bool has_timeout;		  /* otherwise as configured */
 	const struct abx_spec_args *spec; /* network, limits, mounts, ...; may be NULL */
+	struct abx_seed_options seed;	  /* depth 0: as configured */
+};
+
+/* What travelled: nothing, for a box from a snapshot. */
+struct abx_created {
+	uint64_t files, bytes;
+	uint64_t commits; /* where history was cut; 0: all */
 };
 
 /* Only what would be refused before anything is made. */
 int abx_create_check(struct abx_app *app, const struct abx_create *req, struct abx_err *err);
 
 /* On success the box runs and its record is complete.  On failure nothing is left, or what
- * is left is recorded and the error says how to remove it.  ret_files and ret_bytes: what
- * travelled, nothing from a snapshot. */
+ * is left is recorded and the error says how to remove it. */
 int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx_box *ret,
-		   uint64_t *ret_files, uint64_t *ret_bytes, struct abx_err *err);
+		   struct abx_created *ret_created, struct abx_err *err);
 
 #endif

@@ -11,17 +11,18 @@ static void *inspect(void *arg)
 {
 	struct abx_inspection *i = arg;
 
-	i->result = abx_seed_inspect(i->workspace, i->spool, NULL, &i->seed, &i->err);
+	i->result = abx_seed_inspect(i->workspace, i->spool, &i->how, &i->seed, &i->err);
 	return NULL;
 }
 
 int abx_inspection_start(struct abx_inspection *i, const char *workspace, const char *spool,
-			 struct abx_err *err)
+			 const struct abx_seed_options *how, struct abx_err *err)
 {
 	int r;
 
 	i->workspace = abx_xstrdup(workspace);
 	i->spool = abx_xstrdup(spool);
+	i->how = *how;
 	i->err = (struct abx_err)ABX_ERR_INIT;
 	r = abx_thread_start(&i->thread, inspect, i);
 	if (r)

@@ -3,7 +3,7 @@
  * core/box/inspection.h: looking at the workspace while something else goes on.
  *
  *	struct abx_inspection look = ABX_INSPECTION_INIT;
- *	abx_inspection_start(&look, workspace, spool, err);
+ *	abx_inspection_start(&look, workspace, spool, &how, err);
  *	... make the sandbox ...
  *	abx_inspection_finish(&look, &seed, err);
  *	abx_inspection_release(&look);		waits for it where nobody did
@@ -19,6 +19,7 @@ struct abx_inspection {
 	pthread_t thread;
 	bool running;
 	char *workspace, *spool;
+	struct abx_seed_options how;
 	struct abx_seed *seed;
 	struct abx_err err;
 	int result;
@@ -28,8 +29,9 @@ struct abx_inspection {
 		.running = false, \
 	}
 
+/* What `how` points to must live until the end. */
 int abx_inspection_start(struct abx_inspection *i, const char *workspace, const char *spool,
-			 struct abx_err *err);
+			 const struct abx_seed_options *how, struct abx_err *err);
 /* What abx_seed_inspect() returned; *ret_seed is the caller's.  Once for each start. */
 int abx_inspection_finish(struct abx_inspection *i, struct abx_seed **ret_seed,
 			  struct abx_err *err);

@@ -11,10 +11,10 @@ struct create_cmd {
 	struct abx_create req;
 	struct abx_spec_args spec;
 	struct abx_strv vars, files, mounts, volumes, ports;
-	const char *count;
+	const char *count, *depth;
 };
 
-static int report(struct abx_cli *cli, const struct abx_box *box, uint64_t files, uint64_t bytes,
+static int report(struct abx_cli *cli, const struct abx_box *box, const struct abx_created *c,
 		  struct abx_err *err)
 {
 	if (cli->json)
@@ -24,10 +24,13 @@ static int report(struct abx_cli *cli, const struct abx_box *box, uint64_t files
 			     box->provider, box->checkpoint);
 	else
 		(void)printf("box %u '%s' is running (%s, %llu file%s, %.1f MiB)\n", box->index,
-			     box->name, box->provider, (unsigned long long)files,
-			     files == 1 ? "" : "s", (double)bytes / (1 << 20));
+			     box->name, box->provider, (unsigned long long)c->files,
+			     c->files == 1 ? "" : "s", (double)c->bytes / (1 << 20));
 	if (box->base_commit)
 		(void)printf("branch %s at %.12s\n", box->branch, box->base_commit);
+	if (c->commits)
+		(void)printf("history: the newest %llu commit%s; all of it with --depth full\n",
+			     (unsigned long long)c->commits, c->commits == 1 ? "" : "s");
 	return abx_out_line(err,
 			    "next: agentbox exec %s -- COMMAND; agentbox diff %s; "
 			    "agentbox download %s; agentbox destroy %s",
@@ -37,12 +40,12 @@ static int report(struct abx_cli *cli, const struct abx_box *box, uint64_t files
 static int create_one(struct abx_cli *cli, const struct abx_create *req, struct abx_err *err)
 {
 	struct abx_box box = {0};
-	uint64_t n_files = 0, n_bytes = 0;
-	int r = abx_create_box(&cli->app, req, &box, &n_files, &n_bytes, err);
+	struct abx_created created = {0};
+	int r = abx_create_box(&cli->app, req, &box, &created, err);
 
 	abx_progress_end(cli);
 	if (r == 0)
-		r = report(cli, &box, n_files, n_bytes, err);
+		r = report(cli, &box, &created, err);
 	abx_box_release(&box);
 	return r;
 }
@@ -59,12 +62,21 @@ static int parse_count(struct abx_cli *cli, const char *text, unsigned int *ret,
 	return 0;
 }
 
+static int parse_depth(struct abx_cli *cli, const char *text, int64_t *ret, struct abx_err *err)
+{
+	struct abx_err why = ABX_ERR_INIT;
+
+	return abx_parse_depth(text, ret, &why) == 0 ? 0 : abx_usage(cli, err, "--%s", why.text);
+}
+
 static int create(struct abx_cli *cli, struct create_cmd *c, struct abx_err *err)
 {
 	struct abx_env env = {0};
 	unsigned int count = 1;
 	int r = parse_count(cli, c->count, &count, err);
 
+	if (r == 0 && c->depth)
+		r = parse_depth(cli, c->depth, &c->req.seed.depth, err);
 	if (r == 0)
 		r = abx_env_collect(&env, &c->files, &c->vars, err);
 	c->spec.mounts = &c->mounts;
@@ -93,6 +105,8 @@ static int run_options(struct abx_cli *cli, struct create_cmd *c, int argc, char
 		{'w', "workspace", ABX_OPT_KIND_TEXT, &req->workspace, "DIR",
 		 "the project (default: the current directory)"},
 		{'n', "name", ABX_OPT_KIND_TEXT, &req->name, "NAME", "name of the box"},
+		{0, "depth", ABX_OPT_KIND_TEXT, &c->depth, "N",
+		 "commits of history that go along, or full (default: all where it is small)"},
 		{0, "image", ABX_OPT_KIND_TEXT, &req->image, "IMAGE",
 		 "boot from this; local: also a directory or tar of a root file system"},
 		{0, "snapshot", ABX_OPT_KIND_TEXT, &req->snapshot, "NAME",

@@ -17,7 +17,7 @@ struct one {
 	char *name; /* NULL: made up */
 	int r;
 	struct abx_box box;
-	uint64_t files, bytes;
+	struct abx_created created;
 	struct abx_err err;
 };
 
@@ -47,7 +47,7 @@ static void make_one(const struct many *m, struct one *one)
 	app.host.progress = only_cancel;
 	app.host.progress_ctx = &app;
 	req.name = one->name;
-	one->r = abx_create_box(&app, &req, &one->box, &one->files, &one->bytes, &one->err);
+	one->r = abx_create_box(&app, &req, &one->box, &one->created, &one->err);
 	abx_app_release(&app);
 }
 

@@ -84,6 +84,7 @@ static void fill_info(struct abx_seed *s)
 	s->info.bytes = s->files.bytes;
 	s->info.skipped = s->files.skipped;
 	s->info.repos = s->n_repos;
+	s->info.commits = root ? root->n_commits : 0;
 }
 
 static int inspect(struct abx_seed *s, struct abx_err *err)

@@ -11,6 +11,7 @@
 /* History beyond this much is cut by itself: in a repository whose packs are larger. */
 #define CHEAP_BYTES ((uint64_t)96 << 20)
 #define CHEAP_DEPTH 1000
+#define ID_LEN (2 * (size_t)ABX_OID_BYTES)
 #define SHALLOW_MAX ((size_t)64 << 20)
 #define PACKED_REFS_MAX ((size_t)256 << 20)
 
@@ -110,33 +111,92 @@ static int read_shallow(struct abx_seed_repo *r, struct abx_err *err)
 	return 0;
 }
 
-/* Keep the newest `depth` commits, and of what comes before them the first one of each line:
- * what git calls a boundary.  Nothing is cut when there are no more than that. */
-static int cut(struct abx_seed_repo *r, int64_t depth, struct abx_buf *in, struct abx_err *err)
+/* The lines of `git rev-list --parents`, each once: "ID PARENT...", "-ID PARENT..." for a
+ * boundary. */
+static int by_id(const void *a, const void *b)
 {
-	abx_autofree char *count = abx_xasprintf("--max-count=%lld", (long long)depth);
-	const char *const args[] = {"rev-list", "--boundary", count, "HEAD", NULL};
+	return memcmp(*(const char *const *)a, *(const char *const *)b, ID_LEN);
+}
+
+static bool is_kept(const char *id, const char *const *kept, size_t n)
+{
+	return n && bsearch(&id, kept, n, sizeof(*kept), by_id);
+}
+
+static bool is_cut(const char *commit, const char *const *kept, size_t n)
+{
+	for (const char *at = commit + ID_LEN; *at == ' '; at += ID_LEN + 1)
+		if (!is_kept(at + 1, kept, n))
+			return true;
+	return false;
+}
+
+/* Boundaries that the repository has itself, among those commits. */
+static void keep_shallow(struct abx_seed_repo *r, const char *const *kept, size_t n)
+{
+	abx_auto(abx_buf) struct abx_buf old = r->shallow;
+	const char *at = abx_buf_str(&old);
+
+	r->shallow = (struct abx_buf)ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
+	for (; strcspn(at, "\n") >= ID_LEN; at += strcspn(at, "\n") + (strchr(at, '\n') != NULL))
+		if (is_kept(at, kept, n))
+			abx_buf_addf(&r->shallow, "%.40s\n", at);
+}
+
+/* Everything whose parents do not all come along has none in the box. */
+static void take_cut(struct abx_seed_repo *r, const struct abx_buf *out, struct abx_buf *in)
+{
+	abx_autofree const char **kept = NULL;
+	const char *at = abx_buf_str(out), *end = at + out->len;
+	size_t n = 0, lines = 0;
+	bool any = false;
+
+	for (const char *c = at; c < end; c++)
+		lines += *c == '\n';
+	kept = abx_xcalloc(lines + 1, sizeof(*kept));
+	for (; at < end && n < lines; at += strcspn(at, "\n") + 1)
+		kept[n++] = at + (*at == '-');
+	qsort(kept, n, sizeof(*kept), by_id);
+	for (size_t i = 0; i < n && !any; i++)
+		any = is_cut(kept[i], kept, n);
+	if (!any)
+		return;
+	keep_shallow(r, kept, n);
+	for (size_t i = 0; i < n; i++) {
+		if (!is_cut(kept[i], kept, n))
+			continue;
+		abx_buf_addf(in, "--shallow %.40s\n", kept[i]);
+		abx_buf_addf(&r->shallow, "%.40s\n", kept[i]);
+	}
+	r->n_commits = n;
+}
+
+/* Keep the newest `depth` commits that lead to `tips`: all but one of them, and of what comes
+ * before those the first one of each line, what git calls a boundary.  So the history of a
+ * merge stays in one piece.  Nothing is cut when there are no more than that. */
+static int cut(struct abx_seed_repo *r, int64_t depth, const struct abx_buf *tips,
+	       struct abx_buf *in, struct abx_err *err)
+{
+	abx_autofree char *count = abx_xasprintf("--max-count=%lld", (long long)depth - 1);
+	const char *const args[] = {"rev-list",
+				    "--parents",
+				    depth > 1 ? "--boundary" : "--no-walk",
+				    "--stdin",
+				    depth > 1 ? count : NULL,
+				    NULL};
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
 	struct abx_git_job job = ABX_GIT_JOB_INIT;
-	int code = abx_git_start(&r->pack_git, args, NULL, 0, &job, err);
-	const char *at, *end;
+	int code = abx_git_start(&r->pack_git, args, tips, 0, &job, err);
 
 	if (code == 0)
 		code = abx_git_finish(&job, &out, err);
-	if (code < 0)
-		return code;
-	at = abx_buf_str(&out);
-	for (end = at + out.len; at < end; at += strcspn(at, "\n") + 1) {
-		if (*at != '-')
-			continue;
-		abx_buf_addf(in, "--shallow %.40s\n", at + 1);
-		abx_buf_addf(&r->shallow, "%.40s\n", at + 1);
-	}
-	return 0;
+	if (code == 0)
+		take_cut(r, &out, in);
+	return code;
 }
 
 /* Of what the files of an operation name, what there is. */
-static int add_underway(struct abx_seed_repo *r, struct abx_buf *in, struct abx_err *err)
+static int add_underway(const struct abx_seed_repo *r, struct abx_buf *in, struct abx_err *err)
 {
 	static const char *const args[] = {"cat-file", "--batch-check=%(objectname) %(objecttype)",
 					   NULL};
@@ -180,29 +240,30 @@ static bool has_head(const struct abx_seed_repo *r)
 int abx_seed_pack_start(struct abx_seed_repo *r, int64_t depth, struct abx_err *err)
 {
 	abx_auto(abx_buf) struct abx_buf in = ABX_BUF_INIT(SHALLOW_MAX);
+	abx_auto(abx_buf) struct abx_buf tips = ABX_BUF_INIT(SHALLOW_MAX);
 	abx_autofree char *base = abx_xasprintf("%s/%s", r->spool, ABX_SEED_PACK);
 	const char *args[ABX_N_ELEMENTS(pack_args)];
 	size_t n = PACK_FREE_ARG;
-	const bool head = has_head(r);
 	bool partial = false;
 	const uint64_t bytes = packed_bytes(r, &partial);
 	int code = prepare_git(r, err);
 
 	if (code == 0)
 		code = read_shallow(r, err);
+	if (has_head(r))
+		abx_buf_adds(&tips, "HEAD\n");
+	for (size_t i = 0; i < r->refs.len; i++)
+		abx_buf_addf(&tips, "%.40s\n", r->refs.items[i]);
+	if (code == 0)
+		code = add_underway(r, &tips, err);
 	if (!depth && bytes > CHEAP_BYTES)
 		depth = CHEAP_DEPTH;
-	if (code == 0 && head && depth > 0)
-		code = cut(r, depth, &in, err);
-	if (code == 0)
-		code = add_underway(r, &in, err);
+	if (code == 0 && tips.len && depth > 0)
+		code = cut(r, depth, &tips, &in, err);
 	if (code < 0)
 		return code;
-	if (head)
-		abx_buf_adds(&in, "HEAD\n");
-	for (size_t i = 0; i < r->refs.len; i++)
-		abx_buf_addf(&in, "%.40s\n", r->refs.items[i]);
-	if (in.failed || r->shallow.failed)
+	abx_buf_add(&in, abx_buf_str(&tips), tips.len);
+	if (in.failed || tips.failed || r->shallow.failed)
 		return abx_err_set(err, ABX_ENOMEM, "git pack-objects: too many commits to name");
 	memcpy(args, pack_args, sizeof(args));
 	if (partial)

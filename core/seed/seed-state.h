@@ -33,6 +33,7 @@ struct abx_seed_repo {
 	struct abx_buf exclude, attributes; /* for the box's .git/info */
 	struct abx_buf sparse;		    /* the same, of a sparse checkout */
 	struct abx_buf shallow;		    /* for the box's .git/shallow */
+	size_t n_commits;		    /* that travel, when history was cut; or 0 */
 	struct abx_strv nested, absent;	    /* repositories in it; submodules not there */
 	struct abx_git_job pack;	    /* git pack-objects, until it is waited for */
 	bool packed;

@@ -31,10 +31,16 @@ struct abx_seed_info {
 	uint64_t files, bytes;	 /* of the work tree */
 	uint64_t skipped;	 /* sockets, FIFOs, devices: not carried, said */
 	size_t repos;		 /* with submodules and nested ones */
+	uint64_t commits;	 /* that travel where history was cut; 0: all do */
 };
 
 struct abx_seed_options {
 	int64_t depth; /* commits of history; -1: all; 0: all where that is cheap */
+	bool no_dirty; /* of HEAD only what is committed */
+	/* At most one of them; both NULL: HEAD.  The committed state of a branch, tag or commit;
+	 * or a branch that the box goes on with, with what is not committed when HEAD is on it. */
+	const char *from_branch, *use_branch;
+	bool skip_lfs; /* of Git LFS only the pointers */
 };
 
 /* `spool` is a directory of ours for temporary files (the pack); it exists, is private, and

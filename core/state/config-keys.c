@@ -34,6 +34,9 @@ const struct abx_config_key abx_config_builtin[] = {
 	{"box.volumes", "AGENTBOX_VOLUMES", NULL, "volumes of a new box, NAME:DST", ABX_OPT_LIST,
 	 0},
 	{"box.ports", "AGENTBOX_PORTS", NULL, "ports of a new box to be reached", ABX_OPT_LIST, 0},
+	{"box.depth", "AGENTBOX_DEPTH", NULL,
+	 "commits of history that a new box gets: a number, or full", ABX_OPT_STRING,
+	 ABX_OPT_WORKSPACE_OK},
 	{"box.readonly", "AGENTBOX_READONLY", NULL, "may new boxes not change their project",
 	 ABX_OPT_BOOL, 0},
 	{"box.ca_file", "AGENTBOX_CA_FILE", NULL,
@@ -68,12 +71,15 @@ static int check_special(const char *name, const char *value, struct abx_err *er
 {
 	struct abx_egress egress = {0};
 	uint32_t milli;
+	int64_t depth;
 	int r;
 
 	if (strcmp(name, "box.provider") == 0)
 		return check_provider(value, err);
 	if (strcmp(name, "box.cpu") == 0)
 		return abx_parse_cpu_milli(value, &milli, err);
+	if (strcmp(name, "box.depth") == 0)
+		return abx_parse_depth(value, &depth, err);
 	if (strcmp(name, "box.egress") == 0) {
 		r = abx_egress_parse(value, &egress, err);
 		abx_egress_release(&egress);

@@ -76,6 +76,24 @@ int abx_parse_cpu_milli(const char *text, uint32_t *ret_milli, struct abx_err *e
 	return 0;
 }
 
+int abx_parse_depth(const char *text, int64_t *ret, struct abx_err *err)
+{
+	char shown[64];
+	uint64_t n = 0;
+
+	if (strcmp(text, "full") == 0) {
+		*ret = -1;
+		return 0;
+	}
+	if (abx_parse_u64(text, INT32_MAX, &n) && n) {
+		*ret = (int64_t)n;
+		return 0;
+	}
+	abx_quote_text(text, shown, sizeof(shown));
+	return abx_err_set(err, ABX_EINVAL, "depth '%s': neither a number of commits nor 'full'",
+			   shown);
+}
+
 int abx_parse_bool(const char *text, bool *ret, struct abx_err *err)
 {
 	static const char *const yes[] = {"true", "yes", "on", "1"};

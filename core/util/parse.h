@@ -18,6 +18,8 @@ int abx_parse_duration_ms(const char *text, int64_t *ret_ms, struct abx_err *err
 int abx_parse_size_bytes(const char *text, uint64_t *ret_bytes, struct abx_err *err);
 /* Processors: "2", "0.5", at most three digits behind the point; from 0.01 to 1024. */
 int abx_parse_cpu_milli(const char *text, uint32_t *ret_milli, struct abx_err *err);
+/* Commits of history: "full" (-1), or a number from 1. */
+int abx_parse_depth(const char *text, int64_t *ret, struct abx_err *err);
 /* true/false, yes/no, on/off, 1/0 */
 int abx_parse_bool(const char *text, bool *ret, struct abx_err *err);
 

@@ -9,6 +9,7 @@
 struct seed_faults seed_faults;
 unsigned int seed_tars, seed_execs;
 const char *seed_box_home;
+struct abx_seed_options seed_how;
 
 void seed_add_tests(Suite *s, const char *name, const TTest *const *tests, size_t n,
 		    void (*teardown)(void))
@@ -33,6 +34,7 @@ void seed_setup(void)
 	unit_dir_setup();
 	memset(&seed_faults, 0, sizeof(seed_faults));
 	seed_tars = seed_execs = 0;
+	memset(&seed_how, 0, sizeof(seed_how));
 	make_dir("host");
 	make_dir("spool");
 	make_dir("user");
@@ -230,7 +232,8 @@ void seed_all(struct abx_seed_result *ret)
 		.dir = dir, .branch = "agentbox/one", .manifest = manifest};
 	struct abx_seed *seed = NULL;
 
-	unit_ok(abx_seed_inspect(unit_path("host"), unit_path("spool"), NULL, &seed, &unit_err));
+	unit_ok(abx_seed_inspect(unit_path("host"), unit_path("spool"), &seed_how, &seed,
+				 &unit_err));
 	unit_ok(abx_seed_into_io(seed, &io, &target, ret, &unit_err));
 	abx_seed_free(seed);
 }
@@ -238,7 +241,8 @@ void seed_all(struct abx_seed_result *ret)
 int seed_refused(void)
 {
 	struct abx_seed *seed = NULL;
-	int r = abx_seed_inspect(unit_path("host"), unit_path("spool"), NULL, &seed, &unit_err);
+	int r = abx_seed_inspect(unit_path("host"), unit_path("spool"), &seed_how, &seed,
+				 &unit_err);
 
 	abx_seed_free(seed);
 	return r;

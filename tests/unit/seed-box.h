@@ -43,6 +43,9 @@ struct abx_box_io seed_box_io(void);
 const char *seed_box_dir(void);
 extern const char *seed_box_home; /* NULL: box/home */
 
+/* What of host/ goes into the box; nothing special unless a test says so. */
+extern struct abx_seed_options seed_how;
+
 /* host/ into the box as branch agentbox/one; fails the test unless it succeeds. */
 void seed_all(struct abx_seed_result *ret);
 /* Inspect host/; the code, with unit_err. */
