@@ -147,8 +147,8 @@ static int fail_start(const struct abx_git *g, const char *what, int r, struct a
 	return abx_err_remedy(err, "install git on this machine");
 }
 
-int abx_git_start(const struct abx_git *g, const char *const *args, const struct abx_buf *in,
-		  unsigned int flags, struct abx_git_job *ret, struct abx_err *err)
+int abx_git_start_fd(const struct abx_git *g, const char *const *args, int in_fd,
+		     unsigned int flags, struct abx_git_job *ret, struct abx_err *err)
 {
 	/* The untracked cache is read when it is there and neither made nor dropped.  Git LFS
 	 * keeps a copy of what it is asked about: not in the repository. */
@@ -163,7 +163,6 @@ int abx_git_start(const struct abx_git *g, const char *const *args, const struct
 					   "-c",
 					   lfs};
 	struct abx_git_job job = ABX_GIT_JOB_INIT;
-	abx_autoclose int in_fd = -1;
 	int theirs = -1, r;
 	size_t n = 9;
 
@@ -172,10 +171,6 @@ int abx_git_start(const struct abx_git *g, const char *const *args, const struct
 	job.what = args[0];
 	job.dir = g->shown;
 	r = open_output(g, flags, &job, &theirs);
-	if (r == 0 && in) {
-		in_fd = abx_spool_bytes(g->spool, abx_buf_str(in), in->len);
-		r = in_fd < 0 ? in_fd : 0;
-	}
 	if (r == 0) {
 		const struct abx_spawn s = {.argv = argv,
 					    .envp = (const char *const *)g->env.items,
@@ -197,6 +192,19 @@ int abx_git_start(const struct abx_git *g, const char *const *args, const struct
 	}
 	*ret = job;
 	return 0;
+}
+
+int abx_git_start(const struct abx_git *g, const char *const *args, const struct abx_buf *in,
+		  unsigned int flags, struct abx_git_job *ret, struct abx_err *err)
+{
+	abx_autoclose int in_fd = -1;
+
+	if (in) {
+		in_fd = abx_spool_bytes(g->spool, abx_buf_str(in), in->len);
+		if (in_fd < 0)
+			return fail_start(g, args[0], in_fd, err);
+	}
+	return abx_git_start_fd(g, args, in_fd, flags, ret, err);
 }
 
 static int read_back(const struct abx_git_job *job, int fd, struct abx_buf *b)

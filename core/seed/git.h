@@ -52,6 +52,9 @@ void abx_git_setenv(struct abx_git *g, const char *assignment);
  * ABX_ENOTFOUND with a remedy when there is no git. */
 int abx_git_start(const struct abx_git *g, const char *const *args, const struct abx_buf *in,
 		  unsigned int flags, struct abx_git_job *ret, struct abx_err *err);
+/* The same with a descriptor as its stdin, which stays the caller's. */
+int abx_git_start_fd(const struct abx_git *g, const char *const *args, int in_fd,
+		     unsigned int flags, struct abx_git_job *ret, struct abx_err *err);
 /* Wait and read; out may be NULL.  git's own last line is the error. */
 int abx_git_finish(struct abx_git_job *job, struct abx_buf *out, struct abx_err *err);
 /* The same, with its warnings. */

@@ -37,4 +37,10 @@ extern const char abx_script_diff[];
 /* DIR.  stdin: object ids, one a line.  stdout: git cat-file --batch. */
 extern const char abx_script_contents[];
 
+/* DIR.  stdin: commits that the host has, one a line.  stdout: for each repository "repo", its
+ * PATH in the workspace, HEAD's commit (- before the first, ? when it is broken), its BRANCH or
+ * nothing, what is under way or nothing, the number of files that are not committed, the SIZE of
+ * a thin pack, each ended by NUL, and the pack; at last "end" and NUL. */
+extern const char abx_script_fetch[];
+
 #endif

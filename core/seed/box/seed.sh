@@ -55,6 +55,8 @@ process() {
 		cd "$dir" || exit 90
 	fi
 	take_record
+	[ "$base" = - ] || printf '%s\n' "$base" >"$rec/commit" ||
+		fail "cannot write to $rec in the box"
 	[ "$state" != assumed ] || rgit ls-files -z |
 		rgit update-index -z --no-assume-unchanged --stdin || exit 90
 	if [ "$state" != clean ]; then
