@@ -2,11 +2,11 @@
 /*
  * core/box/running.h: what needs a box that runs, and what happens where it does not.
  *
- * A command that works in a box (exec, shell, cp, files, logs, url, diff, download,
- * fetch) starts a stopped one and resumes a paused one first.  That is said on stderr, in one line that names
- * the way back, for a box must not run, and perhaps cost, without its owner's knowledge.  What
- * only looks at boxes or changes settings (list, status, stats, top, watch, egress) starts
- * nothing.
+ * A command that works in a box (exec, shell, cp, files, logs, url, diff, download, fetch,
+ * sync) starts a stopped one and resumes a paused one first.  That is said on stderr, in one
+ * line that names the way back, for a box must not run, and perhaps cost, without its owner's
+ * knowledge.  What only looks at boxes or changes settings (list, status, stats, top, watch,
+ * egress) starts nothing.
  *
  * The state on record is believed, so that a command costs no further round trip.  Where the
  * provider then has it otherwise (the machine was restarted, somebody stopped the box with
