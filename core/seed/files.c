@@ -150,6 +150,14 @@ static int add_directory(struct collect *c, int dirfd, const char *name, const c
 	return 0;
 }
 
+/* Has git looked at it, and found what the index says?  tracked: the index entry, or NULL. */
+static bool is_clean(const struct collect *c, const char *path,
+		     const struct abx_index_entry *tracked)
+{
+	return tracked && !tracked->assume_valid && !tracked->skip_worktree &&
+	       !abx_status_is_dirty(c->known->status, path);
+}
+
 /* tracked: the index entry, or NULL. */
 static int add_known(struct collect *c, const char *path, const struct abx_index_entry *tracked,
 		     bool same, struct abx_err *err)
@@ -163,8 +171,11 @@ static int add_known(struct collect *c, const char *path, const struct abx_index
 		r = errno;
 	if (r > 0) {
 		/* Deleted, or something else took a directory's place: git says so as well. */
-		if (tracked && (r == ENOENT || r == ENOTDIR || r == ELOOP))
+		if (r == ENOENT || r == ENOTDIR || r == ELOOP) {
+			if (!tracked || is_clean(c, path, tracked))
+				abx_strv_take(&c->out->gone, in_workspace(c, path));
 			return 0;
+		}
 		return fail_at(err, r, path);
 	}
 	if (r < 0)
@@ -183,6 +194,7 @@ static int add_known(struct collect *c, const char *path, const struct abx_index
 	if (r < 0)
 		return r;
 	item = add(c, path, &st);
+	item->steady = is_clean(c, path, tracked);
 	if (same && (tracked->mode & S_IFMT) == (st.st_mode & S_IFMT)) {
 		item->has_oid = true;
 		memcpy(item->oid, tracked->oid, ABX_OID_BYTES);
@@ -263,5 +275,6 @@ void abx_seed_files_release(struct abx_seed_files *f)
 	for (size_t i = 0; i < f->len; i++)
 		free(f->items[i].path);
 	free(f->items);
+	abx_strv_release(&f->gone);
 	memset(f, 0, sizeof(*f));
 }

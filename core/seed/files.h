@@ -20,6 +20,7 @@ struct abx_seed_file {
 	uint64_t size;
 	struct timespec mtime;
 	bool has_oid; /* the content is this blob of its repository */
+	bool steady;  /* git has looked at it, and the box's git must find the same */
 	unsigned char oid[ABX_OID_BYTES];
 };
 
@@ -28,6 +29,7 @@ struct abx_seed_files {
 	size_t len, cap;
 	uint64_t files, bytes; /* without directories */
 	uint64_t skipped;
+	struct abx_strv gone; /* what git has just seen, and is not there any more */
 };
 
 /* Everything below root_fd, but what lies in repositories, whose paths go to `nested`. */

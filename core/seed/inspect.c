@@ -12,7 +12,7 @@
 static int add_repo(struct abx_seed *s, const char *path, struct abx_git_place *place,
 		    struct abx_err *err)
 {
-	abx_autofree char *spool = abx_xasprintf("%s/repo-%zu", s->spool, s->n_repos);
+	abx_autofree char *spool = abx_xasprintf("%s/repo-%u-%zu", s->spool, s->round, s->n_repos);
 	struct abx_seed_repo *r;
 	int code;
 
@@ -107,6 +107,50 @@ static int inspect(struct abx_seed *s, struct abx_err *err)
 	return r;
 }
 
+static void forget(struct abx_seed *s)
+{
+	for (size_t i = 0; i < s->n_repos; i++)
+		abx_seed_repo_free(s->repos[i]);
+	free(s->repos);
+	s->repos = NULL;
+	s->n_repos = 0;
+	abx_seed_files_release(&s->files);
+	abx_strv_release(&s->taken);
+	abx_cleanup_close(&s->root_fd);
+	s->moved = false;
+	s->round++;
+}
+
+/* Until nobody works in it meanwhile, or seems never to stop. */
+static int inspect_steadily(struct abx_seed *s, struct abx_err *err)
+{
+	int r = inspect(s, err);
+
+	for (int i = 1; i < ABX_SEED_ROUNDS; i++) {
+		if (r != ABX_ESTATE && !(r == 0 && s->files.gone.len))
+			break;
+		forget(s);
+		r = inspect(s, err);
+	}
+	for (size_t i = 0; r == 0 && i < s->files.gone.len; i++)
+		abx_strv_add(&s->taken, s->files.gone.items[i]);
+	return r;
+}
+
+int abx_seed_look_again(struct abx_seed *s, struct abx_err *err)
+{
+	forget(s);
+	return inspect_steadily(s, err);
+}
+
+bool abx_seed_is_outdated(const struct abx_seed *s)
+{
+	for (size_t i = 0; i < s->n_repos; i++)
+		if (abx_seed_repo_is_outdated(s->repos[i]))
+			return true;
+	return false;
+}
+
 /* A path that ends with this process: a git that outlives it cannot make directories again
  * that somebody has cleared away meanwhile. */
 static void open_spool(struct abx_seed *s, const char *spool)
@@ -132,7 +176,7 @@ int abx_seed_inspect(const char *workspace, const char *spool, const struct abx_
 		s->options = *o;
 	open_spool(s, spool);
 	s->root_fd = -1;
-	r = inspect(s, err ? err : &local);
+	r = inspect_steadily(s, err ? err : &local);
 	if (r < 0)
 		abx_seed_free(s);
 	else
@@ -144,14 +188,10 @@ void abx_seed_free(struct abx_seed *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->n_repos; i++)
-		abx_seed_repo_free(s->repos[i]);
-	free(s->repos);
-	if (s->root_fd >= 0)
-		(void)close(s->root_fd);
+	forget(s);
 	if (s->spool_fd >= 0)
 		(void)close(s->spool_fd);
-	abx_seed_files_release(&s->files);
+	abx_strv_release(&s->unsteady);
 	free(s->workspace);
 	free(s->spool);
 	free(s);

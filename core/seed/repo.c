@@ -184,8 +184,8 @@ static int ask_git(struct abx_seed_repo *r, int64_t depth, struct jobs *j, struc
 	return code;
 }
 
-/* Somebody worked in the repository meanwhile: what was read does not fit together. */
-static int check_unchanged(struct abx_seed_repo *r, struct abx_err *err)
+/* Index and branch are those that were read? */
+static int is_unchanged(const struct abx_seed_repo *r, bool *ret, struct abx_err *err)
 {
 	abx_autofree char *path = abx_xasprintf("%s/index", r->place.git_dir), *branch = NULL;
 	const struct stat *old = &r->index.st;
@@ -201,12 +201,37 @@ static int check_unchanged(struct abx_seed_repo *r, struct abx_err *err)
 		same = !r->index.missing && now.st_ino == old->st_ino &&
 		       now.st_size == old->st_size && now.st_mtim.tv_sec == old->st_mtim.tv_sec &&
 		       now.st_mtim.tv_nsec == old->st_mtim.tv_nsec;
-	if (same && (!branch == !r->head_branch) &&
-	    (!branch || strcmp(branch, r->head_branch) == 0))
-		return 0;
+	*ret = same && (!branch == !r->head_branch) &&
+	       (!branch || strcmp(branch, r->head_branch) == 0);
+	return 0;
+}
+
+/* Somebody worked in the repository meanwhile: what was read does not fit together. */
+static int check_unchanged(struct abx_seed_repo *r, struct abx_err *err)
+{
+	bool same = false;
+	int code = is_unchanged(r, &same, err);
+
+	if (code < 0 || same)
+		return code;
 	(void)abx_err_set(err, ABX_ESTATE, "workspace '%s': git changed it while it was read",
 			  r->shown);
 	return abx_err_remedy(err, "try again");
+}
+
+bool abx_seed_repo_is_outdated(const struct abx_seed_repo *r)
+{
+	static const char *const args[] = {"rev-parse", "--verify", "-q", "HEAD", NULL};
+	const size_t len = r->status.head ? strlen(r->status.head) : 0;
+	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(256);
+	struct abx_git_job job = ABX_GIT_JOB_INIT;
+	bool same = false;
+
+	if (is_unchanged(r, &same, NULL) < 0 || !same)
+		return true;
+	return r->status.head && (abx_git_start(&r->git, args, NULL, 0, &job, NULL) < 0 ||
+				  abx_git_finish(&job, &out, NULL) < 0 || out.len < len ||
+				  memcmp(out.data, r->status.head, len) != 0);
 }
 
 static int read_index(struct abx_seed_repo *r, struct abx_err *err)

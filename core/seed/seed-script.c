@@ -5,6 +5,7 @@
 #include "core/seed/box-scripts.h"
 
 const char abx_script_seed[] = ABX_SH_LIB ABX_SH_SEED;
+const char abx_script_clear[] = ABX_SH_LIB ABX_SH_CLEAR;
 const char abx_script_changes[] = ABX_SH_LIB ABX_SH_TREE ABX_SH_CHANGES;
 const char abx_script_diff[] = ABX_SH_LIB ABX_SH_TREE ABX_SH_DIFF;
 const char abx_script_contents[] = ABX_SH_LIB ABX_SH_CONTENTS;

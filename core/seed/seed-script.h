@@ -26,6 +26,9 @@
  * plain), then "tree <id>\n", or nothing for a plain directory without git. */
 extern const char abx_script_seed[];
 
+/* DIR: nothing is in it any more. */
+extern const char abx_script_clear[];
+
 /* DIR SEED-TREE.  stdout: "tree <id>\n", then for each change since the seed a record of
  * `git diff-tree -r -z --raw`, then "end" and NUL.  What git could not add is on stderr, and
  * "partial\n" comes before "tree". */

@@ -40,6 +40,9 @@ struct abx_seed_repo {
 	bool assumed; /* some files are assumed unchanged */
 };
 
+/* How often a workspace in which somebody works is looked at before it is taken as it is. */
+#define ABX_SEED_ROUNDS 3
+
 struct abx_seed {
 	char *workspace, *spool;
 	char shown[256]; /* the workspace, fit for an error text */
@@ -49,7 +52,16 @@ struct abx_seed {
 	struct abx_seed_files files; /* of all repositories, each after the one it lies in */
 	struct abx_seed_repo **repos;
 	size_t n_repos;
+	unsigned int round;	  /* how often it was looked at before */
+	bool moved;		  /* something changed while it was read: look again */
+	struct abx_strv unsteady; /* files that did, in any round */
+	struct abx_strv taken;	  /* ... of which the box has what was read last, or nothing */
 };
+
+/* inspect.c: look at it all once more. */
+int abx_seed_look_again(struct abx_seed *s, struct abx_err *err);
+/* Has git changed index or HEAD of any repository since? */
+bool abx_seed_is_outdated(const struct abx_seed *s);
 
 /* The repository of the workspace itself, or NULL. */
 static inline struct abx_seed_repo *abx_seed_root(const struct abx_seed *s)
@@ -61,6 +73,8 @@ static inline struct abx_seed_repo *abx_seed_root(const struct abx_seed *s)
 int abx_seed_repo_inspect(const struct abx_seed *s, const char *path, const char *spool,
 			  struct abx_git_place *place, struct abx_seed_files *files,
 			  struct abx_seed_repo **ret, struct abx_err *err);
+/* Has git changed its index or HEAD since? */
+bool abx_seed_repo_is_outdated(const struct abx_seed_repo *r);
 void abx_seed_repo_free(struct abx_seed_repo *r);
 
 /* pack.c: git that reads the repository and writes into r->spool; and pack-objects of what the box

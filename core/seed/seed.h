@@ -63,6 +63,9 @@ struct abx_seed_result {
 };
 void abx_seed_result_release(struct abx_seed_result *r);
 
+/* When somebody works in the workspace meanwhile, it is looked at and sent again, a few times;
+ * what still changes then is carried as it was read last, and a warning names it.  What
+ * abx_seed_info() says is of the last time. */
 int abx_seed_into(struct abx_seed *seed, struct abx_cloud *cloud, const struct abx_call_opts *o,
 		  const struct abx_sandbox *sandbox, const struct abx_seed_target *target,
 		  struct abx_seed_result *ret, struct abx_err *err);

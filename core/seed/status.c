@@ -46,29 +46,29 @@ static bool take_header(struct abx_status *s, const char *record)
 }
 
 /* "1 XY sub mH mI mW hH hI path", "u XY sub m1 m2 m3 mW h1 h2 h3 path", "? path". */
+const char *abx_status_path(const char *record)
+{
+	const char *path = NULL;
+
+	if (record[0] == '?' && record[1] == ' ')
+		path = record + 2;
+	else if (record[0] == '1' || record[0] == 'u')
+		path = strlen(record) < 4 ? NULL : field(record, record[0] == 'u' ? 10 : 8);
+	return path && *path ? path : NULL;
+}
+
 static bool take(struct abx_status *s, const char *record)
 {
-	const char *path;
+	const char *path = abx_status_path(record);
 
-	switch (record[0]) {
-	case '#':
+	if (record[0] == '#')
 		return take_header(s, record);
-	case '?':
-		if (record[1] != ' ' || !record[2])
-			return false;
-		abx_strv_add(&s->untracked, record + 2);
-		break;
-	case '1':
-	case 'u':
-		path = field(record, record[0] == 'u' ? 10 : 8);
-		if (!path || !*path || strlen(record) < 4)
-			return false;
-		if (record[0] == 'u' || record[3] != '.')
-			abx_strv_add(&s->dirty, path);
-		break;
-	default:
+	if (!path)
 		return false;
-	}
+	if (record[0] == '?')
+		abx_strv_add(&s->untracked, path);
+	else if (record[0] == 'u' || record[3] != '.')
+		abx_strv_add(&s->dirty, path);
 	abx_buf_add(&s->changes, record, strlen(record) + 1);
 	return true;
 }

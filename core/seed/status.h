@@ -24,6 +24,8 @@ struct abx_status {
 /* ABX_EIO for output that is not what was asked for. */
 int abx_status_parse(const struct abx_buf *out, struct abx_status *ret, struct abx_err *err);
 void abx_status_release(struct abx_status *s);
+/* The path that a record is about, or NULL for a header. */
+const char *abx_status_path(const char *record);
 bool abx_status_is_dirty(const struct abx_status *s, const char *path);
 
 #endif

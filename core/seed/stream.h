@@ -4,7 +4,7 @@
  *
  * First the files of the work tree, then `.git` (of a repository): so git pack-objects, which
  * inspecting started, has time until its pack is needed.  A file that changed since git looked
- * at it, or while it is read, ends the stream with ABX_ESTATE.
+ * at it ends the stream with ABX_ESTATE and seed->moved; stream-file.h says what else does.
  */
 #ifndef ABX_SEED_STREAM_H
 #define ABX_SEED_STREAM_H
@@ -19,6 +19,7 @@ struct abx_seed_stream {
 	/* A file of this machine that travels along, first of all, under a name in the target
 	 * directory that the project does not have; NULL: none. */
 	const char *program, *program_name;
+	bool last; /* there is no beginning again: carry also what changes all the time */
 	abx_progress_fn progress;
 	void *progress_ctx;
 };

@@ -268,8 +268,8 @@ static int put_content(struct abx_tar *t, const char *name, int fd, uint64_t lef
 	return 0;
 }
 
-int abx_tar_file(struct abx_tar *t, const char *name, int fd, const struct stat *st,
-		 struct abx_sha1 *blob, struct abx_err *err)
+int abx_tar_file_live(struct abx_tar *t, const char *name, int fd, const struct stat *st,
+		      struct abx_sha1 *blob, struct stat *ret_after, struct abx_err *err)
 {
 	const uint64_t size = (uint64_t)st->st_size;
 	struct stat now;
@@ -285,6 +285,18 @@ int abx_tar_file(struct abx_tar *t, const char *name, int fd, const struct stat 
 		return r;
 	if (fstat(fd, &now) < 0)
 		return abx_err_errno(err, errno, "read file '%s'", name);
+	*ret_after = now;
+	return 0;
+}
+
+int abx_tar_file(struct abx_tar *t, const char *name, int fd, const struct stat *st,
+		 struct abx_sha1 *blob, struct abx_err *err)
+{
+	struct stat now;
+	const int r = abx_tar_file_live(t, name, fd, st, blob, &now, err);
+
+	if (r < 0)
+		return r;
 	if (now.st_size != st->st_size || !same_time(&now.st_mtim, &st->st_mtim))
 		return changed(name, err);
 	return 0;

@@ -75,6 +75,11 @@ int abx_tar_bytes(struct abx_tar *t, const char *name, mode_t mode, time_t mtime
 int abx_tar_file(struct abx_tar *t, const char *name, int fd, const struct stat *st,
 		 struct abx_sha1 *blob, struct abx_err *err);
 
+/* The same, of a file that somebody may be writing to: its fstat when all that `st` says
+ * has been written is in *ret_after, for the caller to judge.  ABX_ESTATE only when it shrank. */
+int abx_tar_file_live(struct abx_tar *t, const char *name, int fd, const struct stat *st,
+		      struct abx_sha1 *blob, struct stat *ret_after, struct abx_err *err);
+
 struct abx_tar_count {
 	uint64_t files, dirs, links, bytes;
 	uint64_t skipped; /* sockets, FIFOs, devices: not written */

@@ -426,24 +426,6 @@ START_TEST(no_git_in_the_box)
 }
 END_TEST
 
-START_TEST(changed_before_it_is_sent)
-{
-	struct abx_seed *seed = inspected(REPO "true");
-
-	sh("echo more >>a.txt");
-	fails(seed, ABX_ESTATE, "a.txt");
-}
-END_TEST
-
-START_TEST(gone_before_it_is_sent)
-{
-	struct abx_seed *seed = inspected(REPO "true");
-
-	sh("rm -r src");
-	fails(seed, ABX_ESTATE, "src");
-}
-END_TEST
-
 START_TEST(provider_that_breaks_off)
 {
 	struct abx_seed *seed = inspected(REPO "head -c 30000000 /dev/urandom >big");
@@ -608,9 +590,9 @@ static Suite *suite(void)
 					skipped_files_are_counted,
 					many_at_once};
 	const TTest *const failing[] = {
-		no_git_in_the_box,	  changed_before_it_is_sent,	    gone_before_it_is_sent,
-		provider_that_breaks_off, provider_that_lies_about_success, box_that_differs,
-		exec_that_fails,	  answer_that_makes_no_sense,	    given_up_by_progress};
+		no_git_in_the_box,   provider_that_breaks_off, provider_that_lies_about_success,
+		box_that_differs,    exec_that_fails,	       answer_that_makes_no_sense,
+		given_up_by_progress};
 	Suite *s = suite_create("seed");
 
 	seed_add_tests(s, "carried", carried, ABX_N_ELEMENTS(carried), unit_dir_teardown);
