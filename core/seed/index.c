@@ -113,6 +113,21 @@ static bool take_entry(struct reader *r, struct abx_index_entry *e)
 	return true;
 }
 
+/* "TREE": a line about each directory, the root first: its name, which the root has none of, a NUL,
+ * "ENTRIES SUBTREES\n", its tree.  Where something has changed, the entries are -1. */
+static void take_tree(struct abx_index *index, const unsigned char *at, size_t size)
+{
+	const unsigned char *line = size && !*at ? memchr(at, '\n', size) : NULL;
+	char own[32];
+	int n = snprintf(own, sizeof(own), "%zu ", index->len);
+
+	if (!line || size - (size_t)(line + 1 - at) < ABX_OID_BYTES || line - at < 1 + n ||
+	    memcmp(at + 1, own, (size_t)n) != 0)
+		return;
+	memcpy(index->tree, line + 1, ABX_OID_BYTES);
+	index->has_tree = true;
+}
+
 static bool take_extensions(struct reader *r)
 {
 	while (left(r)) {
@@ -125,6 +140,8 @@ static bool take_extensions(struct reader *r)
 			return false;
 		if (memcmp(r->at, "link", 4) == 0)
 			r->index->split = true;
+		else if (memcmp(r->at, "TREE", 4) == 0)
+			take_tree(r->index, r->at + 8, size);
 		else if (memcmp(r->at, "sdir", 4) == 0)
 			r->index->sparse = true;
 		else if (memcmp(r->at, "UNTR", 4) == 0)
@@ -154,6 +171,8 @@ static bool take_all(struct reader *r)
 			return false;
 	if (!take_extensions(r))
 		return false;
+	/* Of a split one only half of the entries is here. */
+	index->has_tree = index->has_tree && !index->split;
 	/* In a split index the names of some entries are in the other half. */
 	for (size_t i = 0; i < index->len; i++)
 		if (!*index->entries[i].path && !index->split)

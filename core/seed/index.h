@@ -32,7 +32,9 @@ struct abx_index {
 	struct abx_index_entry *entries;
 	size_t len;
 	bool split, sparse, untracked_cache, fsmonitor; /* extensions that it has */
-	struct abx_strv paths;				/* of version 4 */
+	bool has_tree; /* git made a tree of all entries, and none has changed since */
+	unsigned char tree[ABX_OID_BYTES];
+	struct abx_strv paths; /* of version 4 */
 };
 
 /* `path` is the index file. */

@@ -159,7 +159,24 @@ static int take_tree(const struct output *o, bool needed, char **ret, struct abx
 	return abx_err_set(err, ABX_EPROTO, "seed: the box's answer is not understood");
 }
 
-static const char *state_of(const struct abx_seed *s, const struct abx_seed_repo *r)
+struct state {
+	char text[sizeof("clean:") + 2 * ABX_OID_BYTES];
+};
+
+/* With the tree of the commit, where the index has it: it is one process less in the box. */
+static const char *clean_state(const struct abx_seed_repo *r, struct state *room)
+{
+	char tree[2 * ABX_OID_BYTES + 1];
+
+	if (!r->index.has_tree)
+		return "clean";
+	abx_oid_hex(r->index.tree, tree);
+	(void)snprintf(room->text, sizeof(room->text), "clean:%s", tree);
+	return room->text;
+}
+
+static const char *state_of(const struct abx_seed *s, const struct abx_seed_repo *r,
+			    struct state *room)
 {
 	if (r->attrs.n_raw)
 		return "raw";
@@ -167,13 +184,13 @@ static const char *state_of(const struct abx_seed *s, const struct abx_seed_repo
 		return "assumed";
 	/* Where git does not look at modes, the index need not have those of the files. */
 	return r->status.head && !r->status.changes.len && r->config.filemode && !s->taken.len
-		       ? "clean"
+		       ? clean_state(r, room)
 		       : "dirty";
 }
 
 /* What the script is told, and what it must say first. */
 static void script_args(const struct abx_seed *s, const struct abx_seed_target *target,
-			const char **args, struct abx_buf *status)
+			const char **args, struct state *states, struct abx_buf *status)
 {
 	size_t n = 0;
 
@@ -190,7 +207,7 @@ static void script_args(const struct abx_seed *s, const struct abx_seed_target *
 		args[n++] = r->path;
 		args[n++] = r->config.promisor ? "partial" : "git";
 		args[n++] = r->status.head ? r->status.head : "-";
-		args[n++] = state_of(s, r);
+		args[n++] = state_of(s, r, &states[i]);
 		expect_status(r, target->branch, status);
 	}
 }
@@ -199,13 +216,14 @@ static int check_in_box(struct abx_seed *s, const struct abx_box_io *io,
 			const struct abx_seed_target *target, char **ret_tree, struct abx_err *err)
 {
 	abx_autofree const char **args = abx_xcalloc(2 + 4 * (s->n_repos + 1), sizeof(*args));
+	abx_autofree struct state *states = abx_xcalloc(s->n_repos + 1, sizeof(*states));
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(1 << 20);
 	abx_auto(abx_buf) struct abx_buf status = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
 	struct output o = {s, &status, 0, ABX_BUF_INIT(OUTPUT_MAX), err};
 	const struct abx_box_script script = {"seed", abx_script_seed, args, -1, on_output, &o};
 	int code = 0, r;
 
-	script_args(s, target, args, &status);
+	script_args(s, target, args, states, &status);
 	if (status.failed)
 		return abx_err_set(err, ABX_ENOMEM, "seed: too many changes in the workspace");
 	if (s->taken.len)

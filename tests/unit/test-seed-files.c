@@ -85,6 +85,45 @@ START_TEST(bad_index)
 }
 END_TEST
 
+/* The tree that git would make of the entries, or NULL where the index does not have it. */
+static char *tree_in_index(void)
+{
+	struct abx_index index = {0};
+	char *hex = NULL;
+
+	unit_ok(abx_index_read(unit_path("host/.git/index"), &index, &unit_err));
+	if (index.has_tree) {
+		hex = abx_xcalloc(2 * ABX_OID_BYTES + 1, 1);
+		abx_oid_hex(index.tree, hex);
+	}
+	abx_index_release(&index);
+	return hex;
+}
+
+static void check_tree_in_index(void)
+{
+	abx_autofree char *has = tree_in_index();
+	abx_autofree char *is = sh_out("printf %s $(git write-tree)");
+
+	ck_assert_ptr_nonnull(has);
+	ck_assert_str_eq(has, is);
+}
+
+START_TEST(tree_of_index)
+{
+	sh(REPO ":");
+	check_tree_in_index();
+	sh("mkdir -p d/e && echo x >d/e/f && git add d");
+	ck_assert_ptr_null(tree_in_index());
+	sh("git update-index --index-version 4 && git commit -qm two");
+	check_tree_in_index();
+	sh("echo n >later && git add -N later");
+	ck_assert_ptr_null(tree_in_index());
+	sh("git reset -q --hard && git update-index --split-index && echo y >d/e/g && git add d");
+	ck_assert_ptr_null(tree_in_index());
+}
+END_TEST
+
 START_TEST(status_output)
 {
 	static const char good[] = "# branch.oid abc\0# branch.head main\0"
@@ -260,6 +299,7 @@ static Suite *suite(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, good_index, 0, 2);
 	tcase_add_loop_test(tc, bad_index, 0, 2);
+	tcase_add_test(tc, tree_of_index);
 	suite_add_tcase(s, tc);
 	seed_add_tests(s, "others", tests, ABX_N_ELEMENTS(tests), unit_dir_teardown);
 	return s;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2154
 # After the stream.  Behind DIR, for each repository, the one that holds others first: its PATH
-# in the workspace, its KIND (git, partial, plain), BASE commit (or -) and STATE (clean, dirty,
-# assumed, raw).
+# in the workspace, its KIND (git, partial, plain), BASE commit (or -) and STATE (clean, or
+# clean:TREE of the commit, dirty, assumed, raw).
 shift
 if ! command -v git >/dev/null 2>&1; then
 	[ "$#$2" = 4plain ] || exit 91
@@ -34,6 +34,7 @@ take_record() {
 # which is what they are compared with.
 process() {
 	connected='' status='' tree=''
+	case $state in clean:*) tree=${state#*:} state=clean ;; esac
 	if [ "$kind" != plain ]; then
 		cd "$at" || exit 90
 		missing=
@@ -46,12 +47,13 @@ process() {
 			--no-ahead-behind --ignore-submodules=none </dev/null &
 		status=$!
 		if [ "$base" != - ]; then
-			git rev-list --objects --quiet $missing "$base" </dev/null >/dev/null &
+			git rev-list --objects --quiet $missing "$base" ${tree:+"$tree"} \
+				</dev/null >/dev/null &
 			connected=$!
 		fi
 		# When the status is that of the host, which is none, the work tree is the commit's.
-		[ "$state" != clean ] || tree=$(git rev-parse --verify -q "$base^{tree}") ||
-			exit 90
+		[ "$state$tree" != clean ] ||
+			tree=$(git rev-parse --verify -q "$base^{tree}") || exit 90
 		cd "$dir" || exit 90
 	fi
 	take_record
