@@ -4,8 +4,8 @@
  * what anybody may read of /etc, made with the credentials of box root.
  *
  * A layer's name is a fingerprint of all that goes into it, so an unchanged host costs one
- * walk over /etc.  Each user of a layer holds a shared lock on "<name>.lock"; whoever builds
- * a new layer removes those that nobody holds.
+ * look at what is in /etc.  Each user of a layer holds a shared lock on "<name>.lock"; whoever
+ * builds a new layer removes those that nobody holds.
  */
 #include "providers/local/box.h"
 
@@ -44,7 +44,7 @@ static bool is_excluded(const char *name)
 	return false;
 }
 
-static void print_host(char name[LOCAL_PRINT_TEXT])
+static void print_host(int cache_fd, char name[LOCAL_PRINT_TEXT])
 {
 	static const char *const also[] = {"/bin",	    "/lib",	    "/lib64",
 					   "/usr",	    "/opt",	    "/usr/local",
@@ -52,7 +52,7 @@ static void print_host(char name[LOCAL_PRINT_TEXT])
 	struct local_print p = {SKELETON_FORMAT, geteuid()};
 	struct stat st;
 
-	local_print_tree(&p, AT_FDCWD, "/etc");
+	local_print_tree(&p, "/etc", cache_fd, "etc.list", LOCAL_PRINT_SETTLED_S);
 	for (size_t i = 0; i < sizeof(also) / sizeof(also[0]); i++)
 		if (lstat(also[i], &st) == 0) {
 			/* Only that it is there, and what it is. */
@@ -348,7 +348,7 @@ void box_skel_ensure(int cache_fd, char ret_name[33])
 	char lock[48];
 	int build_lock;
 
-	print_host(ret_name);
+	print_host(cache_fd, ret_name);
 	(void)snprintf(lock, sizeof(lock), "%s.lock", ret_name);
 	hold(cache_fd, lock);
 	if (faccessat(cache_fd, ret_name, F_OK, 0) == 0)

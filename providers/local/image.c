@@ -62,7 +62,7 @@ void local_source_key(const struct abx_session *s, const struct local_source *sr
 	}
 	/* What is deep inside a directory may change without a trace at its top. */
 	if (src->is_dir)
-		local_print_tree(&p, src->fd, ".");
+		local_print_walk(&p, src->fd, ".", NULL, NULL);
 	local_print_text(&p, key);
 }
 

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,17 +32,14 @@ static uint64_t mix(uint64_t h, const void *data, size_t len, uint64_t k)
 }
 
 /* Entries are added up, so that the order of a directory does not matter. */
-static struct local_print print_add(struct local_print *sum, struct local_print seed,
-				    const char *name, const struct stat *st)
+static struct local_print add(struct local_print *sum, struct local_print seed, const char *name,
+			      const int64_t *facts, size_t n)
 {
-	const int64_t facts[] = {S_ISLNK(st->st_mode) ? (int64_t)st->st_ino : 0,
-				 (int64_t)st->st_mode, st->st_size, st->st_mtim.tv_sec,
-				 st->st_mtim.tv_nsec};
 	struct local_print e = {
 		.a = mix(mix(seed.a, name, strlen(name), UINT64_C(0x9e3779b97f4a7c15)), facts,
-			 sizeof(facts), UINT64_C(0xbf58476d1ce4e5b9)),
+			 n * sizeof(*facts), UINT64_C(0xbf58476d1ce4e5b9)),
 		.b = mix(mix(seed.b, name, strlen(name), UINT64_C(0xd6e8feb86659fd93)), facts,
-			 sizeof(facts), UINT64_C(0x94d049bb133111eb)),
+			 n * sizeof(*facts), UINT64_C(0x94d049bb133111eb)),
 	};
 
 	sum->a += e.a;
@@ -49,8 +47,36 @@ static struct local_print print_add(struct local_print *sum, struct local_print 
 	return e;
 }
 
-static void add_tree(struct local_print *sum, struct local_print seed, int at, const char *name,
-		     int depth)
+static struct local_print print_add(struct local_print *sum, struct local_print seed,
+				    const char *name, const struct stat *st)
+{
+	const int64_t facts[] = {S_ISLNK(st->st_mode) ? (int64_t)st->st_ino : 0,
+				 (int64_t)st->st_mode, st->st_size, st->st_mtim.tv_sec,
+				 st->st_mtim.tv_nsec};
+
+	return add(sum, seed, name, facts, sizeof(facts) / sizeof(facts[0]));
+}
+
+struct walk {
+	struct local_print *sum;
+	local_print_visit visit;
+	void *ctx;
+	char path[PATH_MAX]; /* in the tree, with a slash at its end */
+	size_t len;
+};
+
+static bool enter(struct walk *w, const char *name)
+{
+	size_t n = strlen(name);
+
+	if (w->len + n + 2 > sizeof(w->path))
+		return false;
+	memcpy(w->path + w->len, name, n + 1);
+	w->len += n;
+	return true;
+}
+
+static void add_tree(struct walk *w, struct local_print seed, int at, const char *name, int depth)
 {
 	DIR *d = abx_fs_opendir(at, name);
 	struct dirent *e;
@@ -59,6 +85,7 @@ static void add_tree(struct local_print *sum, struct local_print seed, int at, c
 		return;
 	while ((e = readdir(d))) {
 		struct stat st = {.st_mode = S_IFLNK, .st_ino = e->d_ino};
+		const size_t len = w->len;
 		struct local_print own;
 
 		/* A link cannot be changed, only replaced, which its directory's time tells: no
@@ -67,21 +94,47 @@ static void add_tree(struct local_print *sum, struct local_print seed, int at, c
 		    (e->d_type != DT_LNK &&
 		     fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0))
 			continue;
-		own = print_add(sum, seed, e->d_name, &st);
+		own = print_add(w->sum, seed, e->d_name, &st);
+		if (e->d_type == DT_LNK)
+			continue;
+		if (enter(w, e->d_name)) {
+			if (w->visit)
+				w->visit(w->ctx, w->path, &st);
+			w->path[w->len++] = '/';
+		} else if (w->visit) {
+			w->visit(w->ctx, NULL, &st);
+		}
 		if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
-			add_tree(sum, own, dirfd(d), e->d_name, depth + 1);
+			add_tree(w, own, dirfd(d), e->d_name, depth + 1);
+		w->len = len;
 	}
 	(void)closedir(d);
 }
 
-void local_print_tree(struct local_print *p, int at, const char *name)
+void local_print_walk(struct local_print *p, int at, const char *name, local_print_visit visit,
+		      void *ctx)
 {
 	const struct local_print seed = {1, 2};
+	struct walk w = {.sum = p, .visit = visit, .ctx = ctx};
 	struct stat st;
 
-	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		(void)print_add(p, seed, ".", &st);
-	add_tree(p, seed, at, name, 0);
+		if (visit)
+			visit(ctx, ".", &st);
+	} else if (visit) {
+		visit(ctx, NULL, &st);
+	}
+	add_tree(&w, seed, at, name, 0);
+}
+
+void local_print_exact(struct local_print *p, const char *name, const struct stat *st)
+{
+	const struct local_print seed = {5, 6};
+	const int64_t facts[] = {(int64_t)st->st_dev, (int64_t)st->st_ino, (int64_t)st->st_mode,
+				 st->st_size,	      st->st_ctim.tv_sec,  st->st_ctim.tv_nsec};
+
+	(void)add(p, seed, name, facts, sizeof(facts) / sizeof(facts[0]));
 }
 
 void local_print_add(struct local_print *p, const char *name, const struct stat *st)

@@ -5,12 +5,12 @@
  *	struct local_print p = LOCAL_PRINT_INIT;
  *	char name[LOCAL_PRINT_TEXT];
  *
- *	local_print_tree(&p, AT_FDCWD, "/etc");
+ *	local_print_tree(&p, "/etc", cache_fd, "etc.list", LOCAL_PRINT_SETTLED_S);
  *	local_print_text(&p, name);
  *
  * Two trees with the same names, modes, sizes and times to the nanosecond have the same
  * print, and a tree keeps its print as long as nothing in it changes.  The order of directories
- *does not matter; what cannot be read is left out.  Not a cryptographic hash.
+ * does not matter; what cannot be read is left out.  Not a cryptographic hash.
  */
 #ifndef LOCAL_PRINT_H
 #define LOCAL_PRINT_H
@@ -27,7 +27,23 @@ struct local_print {
 	}
 #define LOCAL_PRINT_TEXT 33
 
-void local_print_tree(struct local_print *p, int at, const char *name);
+/* Look at a tree.  `visit` may be NULL; it is told of all but links, of the tree itself as ".",
+ * with its path in the tree, or NULL where that is too long. */
+typedef void (*local_print_visit)(void *ctx, const char *path, const struct stat *st);
+void local_print_walk(struct local_print *p, int at, const char *name, local_print_visit visit,
+		      void *ctx);
+
+/* The same, with what is kept of it in the file `list` of the directory `keep_fd`: as long as
+ * nothing has changed, no directory is read (print-kept.c).  Of a tree where something changed
+ * within the last seconds, nothing is kept: what changes within the same tick of the clock would
+ * look the same. */
+void local_print_tree(struct local_print *p, const char *tree, int keep_fd, const char *list,
+		      int settled_s);
+/* More than the coarsest times of file systems. */
+#define LOCAL_PRINT_SETTLED_S 3
+
+/* One fact more, by all that tells that a file or directory is untouched. */
+void local_print_exact(struct local_print *p, const char *name, const struct stat *st);
 /* One fact more. */
 void local_print_add(struct local_print *p, const char *name, const struct stat *st);
 void local_print_text(const struct local_print *p, char ret[LOCAL_PRINT_TEXT]);
