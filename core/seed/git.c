@@ -14,6 +14,7 @@
 
 #define MAX_ARGS 32
 #define STDERR_MAX (256 * 1024)
+#define STDERR_RESERVED 4096
 
 extern char **environ;
 
@@ -112,11 +113,15 @@ void abx_last_line(const char *text, char *line, size_t size)
 static int open_output(const struct abx_git *g, unsigned int flags, struct abx_git_job *job,
 		       int *ret_theirs)
 {
-	int pair[2];
+	int pair[2], r;
 
 	job->err_fd = abx_spool_file(g->spool);
 	if (job->err_fd < 0)
 		return job->err_fd;
+	/* Where git fills the disk, it can still say so. */
+	r = posix_fallocate(job->err_fd, 0, STDERR_RESERVED);
+	if (r)
+		return -r;
 	if (!(flags & ABX_GIT_PIPE)) {
 		job->out_fd = *ret_theirs = abx_spool_file(g->spool);
 		return job->out_fd < 0 ? job->out_fd : 0;

@@ -15,7 +15,7 @@
 #include "sdk/provider-check/live.h"
 
 /* In the order in which a failure explains those that follow. */
-static const char *const all_suites[] = {"exec", "tty",	     "transfer", "lifecycle",
+static const char *const all_suites[] = {"exec", "tty",	     "transfer", "seed", "lifecycle",
 					 "url",	 "snapshot", "egress",	 "kill"};
 #define N_SUITES (sizeof(all_suites) / sizeof(all_suites[0]))
 
@@ -24,7 +24,7 @@ static const char live_help[] =
 	"\n"
 	"Runs the contract suites against an installed provider, or a plugin file, through\n"
 	"agentbox itself, and prints a table; exits with 1 when anything failed.\n"
-	"Suites: exec tty transfer lifecycle url snapshot egress kill; all without any.\n"
+	"Suites: exec tty transfer seed lifecycle url snapshot egress kill; all without any.\n"
 	"  --small  less data and fewer processes\n"
 	"  --json   one JSON document instead of the table\n"
 	"Environment: AGENTBOX_CONTRACT_CREATE (more arguments of create),\n"

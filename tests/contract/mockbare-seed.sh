@@ -1,0 +1,6 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# All of seeding, by a provider that can do little but stdin.
+AGENTBOX_CONTRACT_SMALL=1
+export AGENTBOX_CONTRACT_SMALL
+exec "${0%/*}/seed.sh" mockbare
