@@ -119,7 +119,8 @@ head=$(git -C "$T/large" rev-parse HEAD)
 
 timed 'a large repository goes in' agentbox create --provider "$provider" -w "$T/large" -n large -y
 is "$(ab exec large -- sh -c "$sums_script" sh .)" "$want" 'all of it is there'
-run ab exec large -- sh -c 'git rev-parse HEAD; git status --porcelain; git fsck --connectivity-only'
+run ab exec large -- sh -c 'git rev-parse HEAD; git status --porcelain
+	git fsck --connectivity-only'
 is "$out" "$head
  M README.md
 ?? untracked" 'its HEAD and status too, connected'

@@ -43,7 +43,7 @@ if (: <>/dev/net/tun) 2>/dev/null && mknod "$T/tun" c 10 200; then
 	chmod 666 "$T/tun"
 	sh -c ': <>"$1"' sh "$T/tun" 2>/dev/null || rm "$T/tun"
 fi
-create= parts=
+create='' parts=''
 [ -e "$T/tun" ] || create='--egress none'
 small=1
 [ -z "${AGENTBOX_TEST_FULL:-}" ] || small=

@@ -10,9 +10,11 @@ victim=$(exact "$W/victim")
 repo "$W/hostile"
 host "$W/hostile" 'mkdir real && echo r >real/r && git add . && git commit -q -m r'
 seeds B038 'a box that plants links' "$W/hostile"
-there 'they are planted' 'ln -s ../victim d && ln -s ../../victim/file up && ln -s /etc/passwd abs &&
+there 'they are planted' 'ln -s ../victim d && ln -s ../../victim/file up &&
+	ln -s /etc/passwd abs &&
 	ln -s src/../../victim winding && rm -r real && ln -s ../victim real &&
-	mkdir -p .GIT/hooks sub/.git && echo bad >.GIT/hooks/pre-commit && echo bad >sub/.git/config &&
+	mkdir -p .GIT/hooks sub/.git && echo bad >.GIT/hooks/pre-commit &&
+	echo bad >sub/.git/config &&
 	mkfifo pipe && echo good >good && chmod 6755 good && ln good hard'
 config=$(exact "$W/hostile/.git")
 run ab download "$(b "$box")" -y
@@ -41,8 +43,8 @@ repo "$W/twice"
 seeds B040 'a second download' "$W/twice"
 there 'a link out of it' 'ln -s ../victim/file x'
 run ab download "$(b "$box")" -y
-is "$status:$(ls -A "$W/twice")" "1:$(ls -A "$W/twice" | grep -vx x)" \
-	'B040 a link out of it: does not come back'
+[ "$status" -eq 1 ] && [ ! -e "$W/twice/x" ] && [ ! -L "$W/twice/x" ] && c=0 || c=1
+is "$c" 0 'B040 a link out of it: does not come back'
 ln -s ../victim/file "$W/twice/x"
 there 'a file in its place' 'rm x && echo pwn >x'
 run ab download "$(b "$box")" -y
@@ -57,7 +59,7 @@ run ab download "$(b "$box")" -y
 is "$status:$(cat "$W/climb/..x/f" "$W/climb/x../f" | tr '\n' ' ')" '1:x y ' \
 	'B042 names that climb: those that do not come back'
 like "$out" 'A \.\..*w: not brought back' 'B042 names that climb: those that would somewhere do not'
-is "$(ls -A "$W/climb" | grep -F -c '\')" 0 'B042 names that climb: nothing of them is here'
+is "$(find "$W/climb" -name '*\\*')" '' 'B042 names that climb: nothing of them is here'
 is "$(find "$W" -maxdepth 1 -newer "$W/climb/..x/f" ! -path "$W" ! -path "$W/climb")" '' \
 	'B042 names that climb: nothing is beside it'
 
@@ -92,7 +94,8 @@ setfattr -n user.com.apple.provenance -v x "$W/vendor/a.txt" 2>/dev/null || :
 seeds B048 'stubs and attributes of other systems' "$W/vendor"
 
 # B053
-is "$(tells 'find . ! -user "$(id -u)" | wc -l | tr -d " "')" 0 'B053 what is seeded: belongs to the user'
+is "$(tells 'find . ! -user "$(id -u)" | wc -l | tr -d " "')" 0 \
+	'B053 what is seeded: belongs to the user'
 mkdir -p "$W/parents"
 echo x >"$W/parents/x"
 ok 'B053 cp with parents that are made' ab cp "$W/parents/x" "$(b "$box"):one/two/x"
@@ -115,8 +118,8 @@ if is_root && have setpriv && [ -z "${AGENTBOX_CONTRACT_HOME-}" ]; then
 		mkdir -p "$home" && chown -R "$id" "$home" "$W/ids"
 		as()
 		{
-			env AGENTBOX_HOME="$home/a" HOME="$home" TMPDIR="$home" setpriv --reuid "${id%:*}" --regid "${id#*:}" \
-				--clear-groups "$@"
+			env AGENTBOX_HOME="$home/a" HOME="$home" TMPDIR="$home" setpriv \
+				--reuid "${id%:*}" --regid "${id#*:}" --clear-groups "$@"
 		}
 		run as agentbox doctor --provider "$P"
 		if [ "$status" -ne 0 ]; then
@@ -124,14 +127,18 @@ if is_root && have setpriv && [ -z "${AGENTBOX_CONTRACT_HOME-}" ]; then
 			continue
 		fi
 		before=$(exact "$W/ids")
-		ok "B056 uid ${id%:*}: a box" as agentbox create --provider "$P" -w "$W/ids" -n one -y \
-			$alone
-		run as agentbox exec one -- sh -c 'id -un >/dev/null || test -n "${AGENTBOX_MOCK_ROOT-}" && echo x >>a.txt &&
+		# A list of arguments.
+		# shellcheck disable=SC2086
+		ok "B056 uid ${id%:*}: a box" as agentbox create --provider "$P" -w "$W/ids" \
+			-n one -y $alone
+		run as agentbox exec one -- sh -c 'id -un >/dev/null ||
+			test -n "${AGENTBOX_MOCK_ROOT-}" && echo x >>a.txt &&
 			git status --porcelain && test -O a.txt'
 		is "$status:$out" '0: M a.txt' "B056 uid ${id%:*}: works there"
 		is "$(exact "$W/ids")" "$before" "B056 uid ${id%:*}: nothing changed here"
 		ok "B056 uid ${id%:*}: download" as agentbox download one -y
-		is "$(stat -c %u:%g "$W/ids/a.txt")" "$id" "B056 uid ${id%:*}: files are the caller's"
+		is "$(stat -c %u:%g "$W/ids/a.txt")" "$id" \
+			"B056 uid ${id%:*}: files are the caller's"
 		as agentbox destroy --all -y --force >/dev/null 2>&1 </dev/null
 	done
 	chown -R 0:0 "$W/ids"
@@ -139,10 +146,10 @@ fi
 
 # Without a home, the name and the address are nobody's; the box is made all the same.
 repo "$W/homeless"
-suite_id='state no HOME' suite_dir=$W/homeless
 run env -u HOME -u GIT_CONFIG_GLOBAL agentbox create --provider "$P" -w "$W/homeless" \
 	-n "$(b homeless)" -y ${AGENTBOX_CONTRACT_CREATE-}
 boxes="$boxes homeless"
-is "$status:$(in_box homeless git log -1 --format=%s </dev/null)" 0:Second 'state no HOME: a box is made'
+is "$status:$(in_box homeless git log -1 --format=%s </dev/null)" 0:Second \
+	'state no HOME: a box is made'
 [ "$status" -eq 0 ] || tap_show_run create
 ab destroy "$(b homeless)" -y --force >/dev/null 2>&1 </dev/null

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=sh disable=SC2016,SC2154
+# shellcheck shell=sh disable=SC2016,SC2034,SC2088,SC2154
 # tests/contract/seed-files.sh: names, modes, links, directories, ignored files; who may do what
 # on either side; many creates at once.
 
@@ -162,7 +162,8 @@ done; git add . && git commit -q -m modes && mkdir -m 2775 setgid && echo x >set
 seeds B030 'modes' "$W/modes"
 there 'programs run' 'test -x m755 && test -x m700 && test -z "$(git diff --summary)"'
 there 'the owner of a file for reading only may remove it' 'rm -f m444'
-mkdir -p "$W/cp/d" && echo 'exit 7' >"$W/cp/d/run" && chmod 750 "$W/cp/d/run" && mkdir -m 700 "$W/cp/d/s"
+mkdir -p "$W/cp/d" && echo 'exit 7' >"$W/cp/d/run" && chmod 750 "$W/cp/d/run" &&
+	mkdir -m 700 "$W/cp/d/s"
 ok 'B030 modes: cp' ab cp "$W/cp/d" "$(b "$box"):cp-of-it"
 is "$(tells 'stat -c %a "$1/run" "$1/s" | tr "\n" " "' sh cp-of-it)" '750 700 ' \
 	'B030 modes: as they are here'

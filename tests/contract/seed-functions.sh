@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=sh disable=SC2034
+# shellcheck shell=sh disable=SC2016,SC2034,SC2154
 # tests/contract/seed-functions.sh: what the parts of the suite of seeding (seed.sh) stand on.
 #
 #	repo "$W/x"                     a small repository

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=sh disable=SC2016,SC2154
+# shellcheck shell=sh disable=SC2016,SC2034,SC2154
 # tests/contract/seed-states.sh: states of a repository.
 
 repo "$W/origin"
@@ -106,7 +106,8 @@ repo "$W/lfs"
 	"$TOOL" bytes 3000 >three.bin && git add . && git commit -q -m lfs) || exit 99
 seeds B010 'files of Git LFS' "$W/lfs"
 is "$(tells 'sha256sum one.bin two.bin; git status --porcelain')" \
-	"$(cd "$W/lfs" && sha256sum one.bin two.bin)" 'B010 files of Git LFS: bytes, and nothing to commit'
+	"$(cd "$W/lfs" && sha256sum one.bin two.bin)" \
+	'B010 files of Git LFS: bytes, and nothing to commit'
 there 'a new one becomes a pointer' 'echo new >new.bin && git add . && git commit -q -m new &&
 	git cat-file -p HEAD:new.bin | grep -q "^oid sha256"'
 
@@ -176,7 +177,8 @@ code 3 'B022 a create that fails: leaves no record' ab status "$(b feat)"
 run ab_create -w "$W/names" -n "$(b feat)"
 boxes="$boxes feat"
 is "$status:$(in_box feat sh -c 'ls; git status --porcelain' </dev/null | tr '\n' ' ')" \
-	'0:a.txt b.txt dangling link src ' 'B022 a create that fails: the next one begins from nothing'
+	'0:a.txt b.txt dangling link src ' \
+	'B022 a create that fails: the next one begins from nothing'
 ab destroy "$(b feat)" -y >/dev/null 2>&1 </dev/null
 
 # What else a repository can be.
@@ -218,15 +220,18 @@ states 'replaced objects' 'git commit -q --allow-empty -m b && git replace HEAD 
 states 'line ends that git makes' 'git config core.autocrlf true && printf "a\r\nb\r\n" >crlf &&
 	git add . && git commit -q -m crlf && printf "c\r\n" >>crlf'
 states 'attributes of many kinds' 'printf "%s\n" "*.u working-tree-encoding=UTF-16LE" \
-	"*.id ident" "*.e eol=crlf" >.gitattributes && printf "a\0\n\0" >x.u && echo "\$Id\$" >v.id &&
+	"*.id ident" "*.e eol=crlf" >.gitattributes && printf "a\0\n\0" >x.u &&
+	echo "\$Id\$" >v.id &&
 	echo e >e.e && git add . && git commit -q -m a && rm v.id e.e && git checkout v.id e.e'
 states 'no file modes' 'git config core.fileMode false && chmod 755 a.txt && chmod 644 src/run'
 states 'nested repositories' 'git init -q -b main nested && cd nested && echo n >n && git add . &&
-	git commit -q -m n && echo dirty >>n && git init -q -b x unborn && echo u >unborn/u && cd .. &&
+	git commit -q -m n && echo dirty >>n && git init -q -b x unborn && echo u >unborn/u &&
+	cd .. &&
 	mkdir -p deep/er && git clone -q nested deep/er/clone'
 states 'refs in one file, objects in packs' 'git branch x && git tag -a -m t t &&
 	git gc -q --prune=now && git pack-refs --all'
-states 'hooks, and a program of the configuration' 'printf "#!/bin/sh\ntouch \"%s/ran.ignored\"\n" "$PWD" \
+states 'hooks, and a program of the configuration' '
+	printf "#!/bin/sh\ntouch \"%s/ran.ignored\"\n" "$PWD" \
 	>.git/hooks/post-index-change && chmod 755 .git/hooks/post-index-change &&
 	git config core.fsmonitor "touch $PWD/ran.ignored; false" &&
 	git config core.pager "touch $PWD/ran.ignored" && echo "*.ignored" >.git/info/exclude'

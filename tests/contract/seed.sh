@@ -16,6 +16,7 @@
 have git || skip_all 'no git'
 . "${0%/*}/seed-functions.sh"
 for part in ${AGENTBOX_CONTRACT_PARTS:-states files back}; do
+	# shellcheck disable=SC1090
 	. "${0%/*}/seed-$part.sh"
 done
 drop
