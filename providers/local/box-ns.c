@@ -239,12 +239,14 @@ void box_join_cgroups(const struct box_req *rq)
 
 		if (write(fd, "0", 1) != 1) {
 			/* Version 2 wants the common parent of both cgroups to be ours. */
-			if (errno == EACCES)
-				box_fail(ABX_EPERM,
-					 "start with systemd-run --user --scope, as the box was",
+			int e = errno;
+
+			if (e != EACCES)
+				box_fail_errno(e, "cgroup of the box");
+			if (box_scope_join(fd) < 0)
+				box_fail(ABX_EPERM, "start with systemd-run --user --scope",
 					 "limits of the box: from this cgroup its own cannot be "
 					 "entered");
-			box_fail_errno(errno, "cgroup of the box");
 		}
 		(void)close(fd);
 	}

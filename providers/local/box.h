@@ -89,6 +89,12 @@ void box_enter(const struct box_req *rq);
 /* For file operations: run fn in the box as rq->user, and end with the client. */
 _Noreturn void box_serve(const struct box_req *rq, int (*fn)(const struct box_req *));
 
+/* box-scope.c: into the cgroup behind `procs_fd` through a scope of the user's systemd, for who
+ * was refused there.  0 or -errno. */
+int box_scope_join(int procs_fd);
+/* Ask the systemd behind the socket `path` for a scope around `pid`. */
+int box_scope_ask(const char *path, pid_t pid);
+
 /* box-start.c */
 _Noreturn void box_start(const struct box_req *rq);
 _Noreturn void box_remove(const struct box_req *rq);

@@ -168,6 +168,27 @@ static int find_place(const char *controller, char *ret, size_t size)
 	}
 }
 
+/* For an ordinary user in a session, whose cgroup is root's: what systemd has delegated to the
+ * user's own manager, beside the sessions.  Who joins a group there asks that manager first
+ * (box-scope.c), so it has to be there. */
+static int find_beside(char *ret, size_t size)
+{
+	unsigned int uid = (unsigned int)geteuid();
+	char socket[64];
+	struct mount_line m;
+	int r = find_mount(NULL, &m);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(socket, sizeof(socket), "/run/user/%u/systemd/private", uid);
+	if (uid == 0 || access(socket, W_OK) < 0)
+		return -EACCES;
+	if ((size_t)snprintf(ret, size, "%s/user.slice/user-%u.slice/user@%u.service", m.point, uid,
+			     uid) >= size)
+		return -ENAMETOOLONG;
+	return may_make(ret) ? 0 : -EACCES;
+}
+
 /* A controller has to be handed down before a directory below can use it. */
 static int hand_down(const char *dir, const char *controller)
 {
@@ -189,6 +210,8 @@ int local_cgroup_find(const char *controller, struct local_place *ret)
 	char text[512] = "";
 	int v1, r = find_place(NULL, p.dir, sizeof(p.dir));
 
+	if (r == -EACCES && !freezer)
+		r = find_beside(p.dir, sizeof(p.dir));
 	/* Freezing is part of version 2 itself.  Its frozen processes can still be killed. */
 	if (r == 0 && !freezer) {
 		r = local_cgroup_read(p.dir, "cgroup.controllers", text, sizeof(text));

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "providers/local/feed.h"
+#include "providers/local/limits.h"
 #include "providers/local/local.h"
 
 #define READ_BYTES ((size_t)256 << 10)
@@ -30,6 +31,7 @@ struct run {
 	struct local_exec entry;
 	int out[2]; /* read ends of stdout and stderr */
 	struct local_feed feed;
+	struct local_oom oom;
 	int control_fd;
 	char *buffer;
 	struct lb_msg last; /* EXIT or NOT_STARTED, or kind 0 */
@@ -146,6 +148,7 @@ static int32_t start(struct run *x, const char *id)
 		a.req.flags |= LB_F_LEAVE_RUNNING;
 	/* One that lives on has nothing to read: its client is gone. */
 	if (r == ABX_OK && !(req->flags & ABX_EXEC_DETACHED)) {
+		local_oom_open(&b, &x->oom);
 		e = local_feed_open(&x->feed, req->stdin_fd, &a.fd_in);
 		if (e == 0)
 			e = make_pipe(&x->out[0], &a.fd_out);
@@ -364,6 +367,7 @@ int32_t local_exec(struct abx_session *s, struct abx_call *call, const struct ab
 		.h = LOCAL_HELPER_INIT,
 		.out = {-1, -1},
 		.feed = LOCAL_FEED_INIT,
+		.oom = LOCAL_OOM_INIT,
 		.control_fd = req->control_fd,
 	};
 	int32_t r;
@@ -397,11 +401,13 @@ int32_t local_exec(struct abx_session *s, struct abx_call *call, const struct ab
 				local_helper_wait(&x.h);
 			else
 				cancel(&x);
+			local_oom_tell(&x.oom);
 		}
 	}
 	abx_cleanup_close(&x.out[0]);
 	abx_cleanup_close(&x.out[1]);
 	local_feed_close(&x.feed);
+	local_oom_close(&x.oom);
 	free(x.buffer);
 	return r;
 }

@@ -323,6 +323,70 @@ int32_t local_limits_start(const struct abx_session *s, struct abx_call *call,
 	return r == ABX_OK ? local_limits_enter(call, b, fds) : r;
 }
 
+/* "oom_kill 3" is a line of memory.events of version 2 and of memory.oom_control. */
+static uint64_t count_kills(int fd)
+{
+	static const char key[] = "\noom_kill ";
+	char text[512] = "\n";
+	ssize_t n = pread(fd, text + 1, sizeof(text) - 2, 0);
+	const char *at;
+
+	if (n <= 0)
+		return 0;
+	text[n + 1] = '\0';
+	at = strstr(text, key);
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+static int open_kills(void *ctx, const char *dir)
+{
+	static const char *const files[] = {"memory.events", "memory.oom_control"};
+	struct local_oom *o = ctx;
+
+	for (size_t i = 0; o->fd < 0 && i < ABX_N_ELEMENTS(files); i++) {
+		char path[LOCAL_CGROUP_PATH_MAX + 32];
+
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
+		o->fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	return 0;
+}
+
+void local_oom_open(const struct local_box *b, struct local_oom *ret)
+{
+	struct local_oom o = LOCAL_OOM_INIT;
+	struct local_limits l;
+
+	if (local_limits_read(b->doc, &l) == 0 && l.mem_bytes) {
+		(void)local_cgroup_each(b, open_kills, &o);
+		o.mem_bytes = l.mem_bytes;
+		if (o.fd >= 0)
+			o.kills = count_kills(o.fd);
+	}
+	*ret = o;
+}
+
+void local_oom_tell(const struct local_oom *o)
+{
+	static const char units[] = "KMG";
+	uint64_t n = o->mem_bytes;
+	char text[128], unit[2] = "";
+
+	if (o->fd < 0 || count_kills(o->fd) <= o->kills)
+		return;
+	for (size_t i = 0; i < strlen(units) && n % 1024 == 0; i++, n /= 1024)
+		unit[0] = units[i];
+	(void)snprintf(text, sizeof(text), "the memory limit of %llu%s ended a process",
+		       (unsigned long long)n, unit);
+	local_host->log(local_host->ctx, ABX_LOG_WARN, "local", text);
+}
+
+void local_oom_close(struct local_oom *o)
+{
+	abx_cleanup_close(&o->fd);
+	*o = (struct local_oom)LOCAL_OOM_INIT;
+}
+
 /* A client that dies in between leaves the room until the next start: not much, and once. */
 void local_limits_make_room(const struct local_box *b, bool on)
 {

@@ -31,6 +31,20 @@ int32_t local_limits_start(const struct abx_session *s, struct abx_call *call,
 int32_t local_limits_enter(struct abx_call *call, const struct local_box *b,
 			   int fds[LB_CGROUPS_MAX]);
 
+/* Of a command in a box with a memory limit: how many processes that has ended. */
+struct local_oom {
+	int fd; /* the kernel's count; -1: no such limit */
+	uint64_t kills, mem_bytes;
+};
+#define LOCAL_OOM_INIT   \
+	{                \
+		.fd = -1 \
+	}
+void local_oom_open(const struct local_box *b, struct local_oom *ret);
+/* Log it if there are more by now: whoever reads 137 should know from whom. */
+void local_oom_tell(const struct local_oom *o);
+void local_oom_close(struct local_oom *o);
+
 /* A full box too can be started and snapshotted, which takes some directories of ours: from `on`
  * until it is off again there is room for them. */
 void local_limits_make_room(const struct local_box *b, bool on);

@@ -148,6 +148,7 @@ START_TEST(who_takes_too_much_memory_dies_and_nobody_else)
 	lh_expect("a1", NULL,
 		  "(exec dd if=/dev/zero of=/dev/null bs=200M count=1 2>/dev/null); echo $?",
 		  "137\n");
+	unit_has(lh_log_text(), "the memory limit of 64M ended a process");
 	lh_expect("a1", NULL, "kill -0 $(cat pid) && echo alive", "alive\n");
 	lh_expect("a1", NULL, "dd if=/dev/zero of=/dev/null bs=16M count=1 2>/dev/null; echo $?",
 		  "0\n");
