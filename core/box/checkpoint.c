@@ -129,9 +129,10 @@ static int make_boxes(struct abx_app *app, const struct abx_box *source,
 					       .provider = source->provider,
 					       .from = point,
 					       .from_seed = seed};
-		struct abx_created created;
+		struct abx_created created = {0};
 
 		r = abx_create_box(app, &req, &ret->items[ret->len], &created, err);
+		abx_strv_release(&created.notes);
 		if (r == 0)
 			ret->len++;
 	}

@@ -121,6 +121,7 @@ static int load_seed_options(struct create *c, struct abx_err *err)
 {
 	const char *depth = abx_config_get(c->config, "box.depth", NULL);
 	const struct abx_seed_options *o = &c->req->seed;
+	char shown[200];
 	const char *given = o->use_branch    ? "--use-branch"
 			    : o->from_branch ? "--from-branch"
 			    : o->no_dirty    ? "--no-dirty"
@@ -129,6 +130,14 @@ static int load_seed_options(struct create *c, struct abx_err *err)
 					     : NULL;
 
 	c->how = *o;
+	if (o->use_branch && o->from_branch)
+		return abx_err_set(err, ABX_EUSAGE,
+				   "--use-branch and --from-branch: only one of them");
+	if (o->use_branch && !abx_is_branch_name(o->use_branch)) {
+		abx_quote_text(o->use_branch, shown, sizeof(shown));
+		return abx_err_set(err, ABX_EUSAGE, "--use-branch '%s': not a name for a branch",
+				   shown);
+	}
 	if (c->origin.point.ref && given)
 		return abx_err_set(err, ABX_EUSAGE,
 				   "%s: a box from a checkpoint has the project of that", given);
@@ -443,7 +452,9 @@ static int seed(struct create *c, struct abx_err *err)
 {
 	struct abx_call_opts o = {.timeout_ms = SEED_TIMEOUT_MS, .box_id = c->box.id};
 	struct abx_sandbox s = abx_cloud_sandbox(&c->box);
-	abx_autofree char *branch = abx_xasprintf("agentbox/%s", c->box.name), *dir = NULL;
+	abx_autofree char *branch = c->how.use_branch ? abx_xstrdup(c->how.use_branch)
+						      : abx_xasprintf("agentbox/%s", c->box.name);
+	abx_autofree char *dir = NULL;
 	abx_autofree char *manifest = NULL;
 	struct abx_seed_target target = {.dir = WORKSPACE_IN_BOX,
 					 .branch = branch,
@@ -613,14 +624,17 @@ int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx
 	abx_inspection_release(&c.look);
 	if (r < 0)
 		undo(&c);
+	*ret_created = (struct abx_created){0};
 	if (r == 0) {
 		const struct abx_seed_info *info = c.seed ? abx_seed_info(c.seed) : NULL;
 
-		*ret_created = (struct abx_created){0};
-		if (info)
+		if (info) {
 			*ret_created = (struct abx_created){.files = info->files,
 							    .bytes = info->bytes,
 							    .commits = info->commits};
+			for (size_t k = 0; k < info->notes->len; k++)
+				abx_strv_add(&ret_created->notes, info->notes->items[k]);
+		}
 		*ret = c.box;
 		memset(&c.box, 0, sizeof(c.box));
 	}

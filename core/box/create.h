@@ -38,7 +38,8 @@ struct abx_create {
 /* What travelled: nothing, for a box from a snapshot. */
 struct abx_created {
 	uint64_t files, bytes;
-	uint64_t commits; /* where history was cut; 0: all */
+	uint64_t commits;      /* where history was cut; 0: all */
+	struct abx_strv notes; /* lines for people; the caller's */
 };
 
 /* Only what would be refused before anything is made. */

@@ -28,6 +28,8 @@ static int report(struct abx_cli *cli, const struct abx_box *box, const struct a
 			     c->files == 1 ? "" : "s", (double)c->bytes / (1 << 20));
 	if (box->base_commit)
 		(void)printf("branch %s at %.12s\n", box->branch, box->base_commit);
+	for (size_t i = 0; i < c->notes.len; i++)
+		(void)printf("note: %s\n", c->notes.items[i]);
 	if (c->commits)
 		(void)printf("history: the newest %llu commit%s; all of it with --depth full\n",
 			     (unsigned long long)c->commits, c->commits == 1 ? "" : "s");
@@ -46,6 +48,7 @@ static int create_one(struct abx_cli *cli, const struct abx_create *req, struct 
 	abx_progress_end(cli);
 	if (r == 0)
 		r = report(cli, &box, &created, err);
+	abx_strv_release(&created.notes);
 	abx_box_release(&box);
 	return r;
 }
@@ -101,10 +104,16 @@ static int run_options(struct abx_cli *cli, struct create_cmd *c, int argc, char
 {
 	struct abx_create *req = &c->req;
 	struct abx_spec_args *spec = &c->spec;
+	struct abx_seed_options *seed = &req->seed;
 	const struct abx_opt opts[] = {
 		{'w', "workspace", ABX_OPT_KIND_TEXT, &req->workspace, "DIR",
 		 "the project (default: the current directory)"},
 		{'n', "name", ABX_OPT_KIND_TEXT, &req->name, "NAME", "name of the box"},
+		{'b', "use-branch", ABX_OPT_KIND_TEXT, &seed->use_branch, "NAME",
+		 "go on with this branch, not with a new one"},
+		{0, "from-branch", ABX_OPT_KIND_TEXT, &seed->from_branch, "REF",
+		 "what is committed at that branch, tag or commit"},
+		{0, "no-dirty", ABX_OPT_KIND_FLAG, &seed->no_dirty, NULL, "only what is committed"},
 		{0, "depth", ABX_OPT_KIND_TEXT, &c->depth, "N",
 		 "commits of history that go along, or full (default: all where it is small)"},
 		{0, "image", ABX_OPT_KIND_TEXT, &req->image, "IMAGE",

@@ -155,6 +155,7 @@ int abx_create_many(struct abx_cli *cli, const struct abx_create *req, unsigned 
 	for (unsigned int i = 0; i < count; i++) {
 		free(m.items[i].name);
 		abx_box_release(&m.items[i].box);
+		abx_strv_release(&m.items[i].created.notes);
 	}
 	free(m.items);
 	return r;

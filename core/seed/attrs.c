@@ -38,12 +38,13 @@ bool abx_attrs_matter(const char *common_dir, const struct abx_index *index)
 	return false;
 }
 
-int abx_attrs_start(const struct abx_git *git, const struct abx_index *index,
+int abx_attrs_start(const struct abx_git *git, const struct abx_index *index, bool of_index,
 		    struct abx_git_job *ret, struct abx_err *err)
 {
-	static const char *const args[] = {
-		"check-attr", "-z",  "--stdin", "filter", "ident", "working-tree-encoding",
-		"text",	      "eol", "crlf",	NULL};
+	const char *const args[] = {
+		"check-attr", of_index ? "--cached" : "-z", "-z",   "--stdin", "filter",
+		"ident",      "working-tree-encoding",	    "text", "eol",     "crlf",
+		NULL};
 	abx_auto(abx_buf) struct abx_buf in = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
 
 	for (size_t i = 0; i < index->len; i++)

@@ -7,7 +7,7 @@
  * at, and which filters the box would need.
  *
  *	if (abx_attrs_matter(common_dir, &index))
- *		abx_attrs_start(&git, &index, &job, err);
+ *		abx_attrs_start(&git, &index, false, &job, err);
  *	...
  *	abx_attrs_finish(&job, &index, autocrlf, &attrs, err);
  */
@@ -26,7 +26,8 @@ struct abx_attrs {
 
 /* Is there any file that gives attributes?  Without one there is nothing to ask. */
 bool abx_attrs_matter(const char *common_dir, const struct abx_index *index);
-int abx_attrs_start(const struct abx_git *git, const struct abx_index *index,
+/* of_index: as the index has the files that give them, not the work tree. */
+int abx_attrs_start(const struct abx_git *git, const struct abx_index *index, bool of_index,
 		    struct abx_git_job *ret, struct abx_err *err);
 /* autocrlf: core.autocrlf converts files that no attribute speaks of. */
 int abx_attrs_finish(struct abx_git_job *job, const struct abx_index *index, bool autocrlf,

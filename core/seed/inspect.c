@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* Looking at a workspace before anything costs. */
 #include <fcntl.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "abxsdk/fs.h"
-#include "core/seed/seed-state.h"
+#include "core/seed/clean.h"
 #include "core/util/parse.h"
 
 #define MAX_REPOS 10000
+#define MODE_GITLINK 0160000U
+
+void abx_seed_note(struct abx_seed *s, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	abx_strv_add(&s->notes, text);
+}
 
 static int add_repo(struct abx_seed *s, const char *path, struct abx_git_place *place,
-		    struct abx_err *err)
+		    struct abx_seed_want *want, struct abx_err *err)
 {
 	abx_autofree char *spool = abx_xasprintf("%s/repo-%u-%zu", s->spool, s->round, s->n_repos);
 	struct abx_seed_repo *r;
@@ -22,7 +35,7 @@ static int add_repo(struct abx_seed *s, const char *path, struct abx_git_place *
 	code = abx_fs_mkdir_p(AT_FDCWD, spool, 0700);
 	if (code < 0)
 		return abx_err_errno(err, -code, "make '%s'", spool);
-	code = abx_seed_repo_inspect(s, path, spool, place, &s->files, &r, err);
+	code = abx_seed_repo_inspect(s, path, spool, place, want, &s->files, &r, err);
 	if (code < 0)
 		return code;
 	s->repos = abx_xreallocarray(s->repos, s->n_repos + 1, sizeof(struct abx_seed_repo *));
@@ -33,12 +46,13 @@ static int add_repo(struct abx_seed *s, const char *path, struct abx_git_place *
 static int add_nested(struct abx_seed *s, const char *path, struct abx_err *err)
 {
 	abx_autofree char *work = abx_xasprintf("%s/%s", s->workspace, path);
+	struct abx_seed_want as_it_is = {0};
 	struct abx_git_place place = {0};
 	enum abx_workspace_kind kind;
 	int r = abx_layout_find(work, s->spool, &kind, &place, err);
 
 	if (r == 0)
-		r = add_repo(s, path, &place, err);
+		r = add_repo(s, path, &place, &as_it_is, err);
 	abx_git_place_release(&place);
 	return r;
 }
@@ -56,11 +70,64 @@ static int add_all_nested(struct abx_seed *s, struct abx_strv *found, struct abx
 	return r;
 }
 
+/* The submodule at entry i of a commit's files. */
+static int add_module(struct abx_seed *s, struct abx_seed_repo *r, size_t i, struct abx_err *err)
+{
+	const struct abx_index_entry *e = &r->index.entries[i];
+	abx_autofree char *path = abx_xasprintf("%s%s%s", r->path, *r->path ? "/" : "", e->path);
+	struct abx_seed_want want = {.clean = true};
+	struct abx_git_place place = {0};
+	char id[2 * ABX_OID_BYTES + 1], shown[256];
+	int code = abx_seed_clean_module(s, r, i, &place, err);
+
+	if (code < 0)
+		return code;
+	abx_oid_hex(e->oid, id);
+	if (!place.git_dir) {
+		abx_strv_add(&r->absent, path);
+		abx_quote_text(path, shown, sizeof(shown));
+		abx_seed_note(s,
+			      "submodule '%s': this machine does not have its commit %.12s; it is "
+			      "empty in the box",
+			      shown, id);
+		return 0;
+	}
+	want.commit = abx_xstrdup(id);
+	place.elsewhere = true;
+	code = add_repo(s, path, &place, &want, err);
+	abx_git_place_release(&place);
+	abx_seed_want_release(&want);
+	return code;
+}
+
+static int add_all_modules(struct abx_seed *s, size_t at, struct abx_err *err)
+{
+	struct abx_seed_repo *r = s->repos[at];
+	int code = 0;
+
+	for (size_t i = 0; i < r->index.len && code == 0; i++) {
+		const size_t n = s->n_repos;
+
+		if (r->index.entries[i].mode == MODE_GITLINK)
+			code = add_module(s, r, i, err);
+		if (code == 0 && s->n_repos > n)
+			code = add_all_modules(s, n, err);
+	}
+	return code;
+}
+
 static int inspect_plain(struct abx_seed *s, struct abx_err *err)
 {
+	const struct abx_seed_options *o = &s->options;
 	struct abx_strv nested = {NULL, 0, 0};
-	int r = abx_seed_files_walk(s->workspace, s->root_fd, &s->files, &nested, err);
+	int r;
 
+	if (o->no_dirty || o->from_branch || o->use_branch)
+		return abx_err_set(err, ABX_EINVAL,
+				   "workspace '%s': it is not a repository: there are no branches "
+				   "and no commits to choose from",
+				   s->shown);
+	r = abx_seed_files_walk(s->workspace, s->root_fd, &s->files, &nested, err);
 	if (r == 0)
 		r = add_all_nested(s, &nested, err);
 	abx_strv_release(&nested);
@@ -69,9 +136,16 @@ static int inspect_plain(struct abx_seed *s, struct abx_err *err)
 
 static int inspect_git(struct abx_seed *s, struct abx_git_place *place, struct abx_err *err)
 {
-	int r = add_repo(s, "", place, err);
+	struct abx_seed_want want = {0};
+	int r = abx_seed_which(s, place, &want, err);
+	const bool clean = want.clean;
 
-	return r < 0 ? r : add_all_nested(s, &s->repos[0]->nested, err);
+	if (r == 0)
+		r = add_repo(s, "", place, &want, err);
+	abx_seed_want_release(&want);
+	if (r < 0)
+		return r;
+	return clean ? add_all_modules(s, 0, err) : add_all_nested(s, &s->repos[0]->nested, err);
 }
 
 static void fill_info(struct abx_seed *s)
@@ -84,6 +158,7 @@ static void fill_info(struct abx_seed *s)
 	s->info.bytes = s->files.bytes;
 	s->info.skipped = s->files.skipped;
 	s->info.repos = s->n_repos;
+	s->info.notes = &s->notes;
 	s->info.commits = root ? root->n_commits : 0;
 }
 
@@ -116,6 +191,7 @@ static void forget(struct abx_seed *s)
 	s->n_repos = 0;
 	abx_seed_files_release(&s->files);
 	abx_strv_release(&s->taken);
+	abx_strv_release(&s->notes);
 	abx_cleanup_close(&s->root_fd);
 	s->moved = false;
 	s->round++;

@@ -178,6 +178,8 @@ static const char *clean_state(const struct abx_seed_repo *r, struct state *room
 static const char *state_of(const struct abx_seed *s, const struct abx_seed_repo *r,
 			    struct state *room)
 {
+	if (r->want.commit)
+		return r->attrs.n_raw ? "commit-raw" : "commit";
 	if (r->attrs.n_raw)
 		return "raw";
 	if (r->assumed)

@@ -28,14 +28,27 @@ static const char *const pack_args[] = {"-c",
 					"core.fsync=none",
 					"pack-objects",
 					"--revs",
-					"--indexed-objects",
 					"--delta-base-offset",
 					"--window=0",
 					"-q",
-					NULL, /* what may be missing, or the base name */
-					NULL,
+					NULL, /* what the index needs */
+					NULL, /* what may be missing */
+					NULL, /* the base name */
 					NULL};
-#define PACK_FREE_ARG (ABX_N_ELEMENTS(pack_args) - 3)
+#define PACK_FREE_ARG (ABX_N_ELEMENTS(pack_args) - 4)
+
+/* The host's index is about the host's work tree. */
+static void name_index(const struct abx_seed_repo *r, struct abx_git *git)
+{
+	abx_autofree char *index = abx_xasprintf("GIT_INDEX_FILE=%s/index", r->spool);
+	abx_autofree char *work = abx_xasprintf("GIT_WORK_TREE=%s", r->spool);
+
+	abx_git_setenv(git, index);
+	if (!*r->path)
+		return;
+	abx_git_setenv(git, "GIT_DIR=.");
+	abx_git_setenv(git, work);
+}
 
 /* New objects and temporary files of git go to the spool, also where git status makes trees
  * for itself; the repository is read as an alternate.  Quoted as git unquotes it: paths may
@@ -56,9 +69,12 @@ int abx_seed_repo_git(const struct abx_seed_repo *r, struct abx_git *ret, struct
 		abx_buf_addc(&b, *at);
 	}
 	abx_buf_adds(&b, "/objects\"");
-	abx_git_init(ret, r->work, r->spool);
+	/* A submodule at a commit need not have a work tree here. */
+	abx_git_init(ret, *r->path && r->want.clean ? r->place.git_dir : r->work, r->spool);
 	abx_git_setenv(ret, env);
 	abx_git_setenv(ret, abx_buf_str(&b));
+	if (r->want.clean)
+		name_index(r, ret);
 	return 0;
 }
 
@@ -250,7 +266,9 @@ int abx_seed_pack_start(struct abx_seed_repo *r, int64_t depth, struct abx_err *
 
 	if (code == 0)
 		code = read_shallow(r, err);
-	if (has_head(r))
+	if (r->want.commit)
+		abx_buf_addf(&tips, "%s\n", r->want.commit);
+	else if (!r->want.clean && has_head(r))
 		abx_buf_adds(&tips, "HEAD\n");
 	for (size_t i = 0; i < r->refs.len; i++)
 		abx_buf_addf(&tips, "%.40s\n", r->refs.items[i]);
@@ -266,6 +284,8 @@ int abx_seed_pack_start(struct abx_seed_repo *r, int64_t depth, struct abx_err *
 	if (in.failed || tips.failed || r->shallow.failed)
 		return abx_err_set(err, ABX_ENOMEM, "git pack-objects: too many commits to name");
 	memcpy(args, pack_args, sizeof(args));
+	if (!r->want.clean)
+		args[n++] = "--indexed-objects";
 	if (partial)
 		args[n++] = "--missing=allow-any";
 	args[n] = base;

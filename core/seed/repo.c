@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "abxsdk/fs.h"
-#include "core/seed/seed-state.h"
+#include "core/seed/clean.h"
 #include "core/util/parse.h"
 
 #define INFO_FILE_MAX ((size_t)4 << 20)
@@ -147,6 +147,9 @@ static const char *const config_args[] = {"config", "-z", "--list", NULL};
 static const char *const refs_args[] = {"for-each-ref", "--format=%(objectname) %(refname)",
 					"refs/replace", "refs/bisect", NULL};
 
+static const char *const replace_args[] = {"for-each-ref", "--format=%(objectname) %(refname)",
+					   "refs/replace", NULL};
+
 /* Run git, as much at once as can be, the longest first. */
 static int start_git(struct abx_seed_repo *r, int64_t depth, struct jobs *j, struct abx_err *err)
 {
@@ -163,7 +166,7 @@ static int start_git(struct abx_seed_repo *r, int64_t depth, struct jobs *j, str
 	if (code == 0)
 		code = abx_git_start(&r->git, config_args, NULL, 0, &j->config, err);
 	if (code == 0 && abx_attrs_matter(r->place.common_dir, &r->index))
-		code = abx_attrs_start(&r->git, &r->index, &j->attrs, err);
+		code = abx_attrs_start(&r->git, &r->index, false, &j->attrs, err);
 	return code;
 }
 
@@ -177,7 +180,7 @@ static int ask_git(struct abx_seed_repo *r, int64_t depth, struct jobs *j, struc
 		code = finish_status(r, &j->status, err);
 	if (code == 0 && !j->attrs.pid &&
 	    (attributes_appeared(r) || abx_git_config_converts(&r->config)))
-		code = abx_attrs_start(&r->git, &r->index, &j->attrs, err);
+		code = abx_attrs_start(&r->git, &r->index, false, &j->attrs, err);
 	if (code == 0 && j->attrs.pid)
 		code = abx_attrs_finish(&j->attrs, &r->index, abx_git_config_converts(&r->config),
 					&r->attrs, err);
@@ -227,6 +230,8 @@ bool abx_seed_repo_is_outdated(const struct abx_seed_repo *r)
 	struct abx_git_job job = ABX_GIT_JOB_INIT;
 	bool same = false;
 
+	if (r->want.clean)
+		return false;
 	if (is_unchanged(r, &same, NULL) < 0 || !same)
 		return true;
 	return r->status.head && (abx_git_start(&r->git, args, NULL, 0, &job, NULL) < 0 ||
@@ -261,6 +266,33 @@ static int list_files(const struct abx_seed *s, struct abx_seed_repo *r,
 	return abx_seed_files_known(&known, files, err);
 }
 
+/* A commit does not change, whatever is done meanwhile. */
+static int inspect_clean(const struct abx_seed *s, struct abx_seed_repo *r,
+			 struct abx_seed_files *files, struct abx_err *err)
+{
+	struct jobs j = {ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT};
+	int code = abx_seed_repo_git(r, &r->git, err);
+
+	r->head_branch = abx_xstrdup_null(r->want.branch);
+	if (code == 0)
+		code = abx_git_start(&r->git, config_args, NULL, 0, &j.config, err);
+	if (code == 0 && refs_matter(r))
+		code = abx_git_start(&r->git, replace_args, NULL, ABX_GIT_PIPE, &j.refs, err);
+	if (code == 0 && j.refs.pid)
+		code = read_refs(r, &j.refs, err);
+	if (code == 0)
+		code = abx_seed_pack_start(r, s->options.depth, err);
+	if (code == 0)
+		code = finish_config(r, &j.config, err);
+	if (code == 0)
+		code = abx_seed_clean_read(r, files, err);
+	if (code == 0)
+		code = read_info(r, err);
+	abx_git_abandon(&j.config);
+	abx_git_abandon(&j.refs);
+	return code;
+}
+
 static int inspect(const struct abx_seed *s, struct abx_seed_repo *r, struct abx_seed_files *files,
 		   struct abx_err *err)
 {
@@ -268,6 +300,8 @@ static int inspect(const struct abx_seed *s, struct abx_seed_repo *r, struct abx
 	struct abx_err index_err = ABX_ERR_INIT;
 	int code, index_code;
 
+	if (r->want.clean)
+		return inspect_clean(s, r, files, err);
 	r->root_fd = abx_fs_open_dir(AT_FDCWD, r->work);
 	if (r->root_fd < 0)
 		return abx_err_errno(err, -r->root_fd, "workspace '%s'", r->shown);
@@ -300,8 +334,9 @@ static int inspect(const struct abx_seed *s, struct abx_seed_repo *r, struct abx
 }
 
 int abx_seed_repo_inspect(const struct abx_seed *s, const char *path, const char *spool,
-			  struct abx_git_place *place, struct abx_seed_files *files,
-			  struct abx_seed_repo **ret, struct abx_err *err)
+			  struct abx_git_place *place, struct abx_seed_want *want,
+			  struct abx_seed_files *files, struct abx_seed_repo **ret,
+			  struct abx_err *err)
 {
 	struct abx_seed_repo *r = abx_xcalloc(1, sizeof(*r));
 	int code;
@@ -313,6 +348,8 @@ int abx_seed_repo_inspect(const struct abx_seed *s, const char *path, const char
 	r->root_fd = -1;
 	r->place = *place;
 	memset(place, 0, sizeof(*place));
+	r->want = *want;
+	memset(want, 0, sizeof(*want));
 	r->pack = (struct abx_git_job)ABX_GIT_JOB_INIT;
 	r->exclude = (struct abx_buf)ABX_BUF_INIT(2 * INFO_FILE_MAX);
 	r->attributes = (struct abx_buf)ABX_BUF_INIT(2 * INFO_FILE_MAX);
@@ -340,6 +377,8 @@ void abx_seed_repo_free(struct abx_seed_repo *r)
 	abx_index_release(&r->index);
 	abx_status_release(&r->status);
 	abx_attrs_release(&r->attrs);
+	abx_lfs_release(&r->lfs);
+	abx_seed_want_release(&r->want);
 	abx_underway_release(&r->underway);
 	abx_strv_release(&r->refs);
 	abx_strv_release(&r->nested);

@@ -12,8 +12,16 @@
 #include "core/seed/git-config.h"
 #include "core/seed/git.h"
 #include "core/seed/layout.h"
+#include "core/seed/lfs.h"
 #include "core/seed/seed.h"
 #include "core/seed/underway.h"
+
+/* What is wanted of a repository: as it is, or a commit of it. */
+struct abx_seed_want {
+	bool clean;
+	char *commit; /* NULL: the first one has not been made */
+	char *branch; /* that it is on, or NULL */
+};
 
 /* One repository of the workspace: its own, a submodule, or one that just lies in it. */
 struct abx_seed_repo {
@@ -22,12 +30,14 @@ struct abx_seed_repo {
 	char shown[256]; /* work, fit for an error text */
 	int root_fd;
 	struct abx_git_place place;
+	struct abx_seed_want want;
 	char *head_branch;	      /* NULL: detached */
 	struct abx_git git, pack_git; /* pack_git does not see what replaces objects */
 	struct abx_git_config config;
 	struct abx_index index;
 	struct abx_status status;
 	struct abx_attrs attrs;
+	struct abx_lfs lfs;
 	struct abx_underway underway;
 	struct abx_strv refs;		    /* "OID refs/...", beside the branches */
 	struct abx_buf exclude, attributes; /* for the box's .git/info */
@@ -49,6 +59,7 @@ struct abx_seed {
 	int root_fd, spool_fd;
 	struct abx_seed_options options;
 	struct abx_seed_info info;
+	struct abx_strv notes;	     /* for people: what is not as they may expect */
 	struct abx_seed_files files; /* of all repositories, each after the one it lies in */
 	struct abx_seed_repo **repos;
 	size_t n_repos;
@@ -69,10 +80,14 @@ static inline struct abx_seed_repo *abx_seed_root(const struct abx_seed *s)
 	return s->info.git ? s->repos[0] : NULL;
 }
 
-/* repo.c.  `spool` is made, and lies in the seed's. */
+/* inspect.c */
+void abx_seed_note(struct abx_seed *s, const char *fmt, ...) ABX_PRINTF(2, 3);
+
+/* repo.c.  `spool` is made, and lies in the seed's; `want` and `place` are taken over. */
 int abx_seed_repo_inspect(const struct abx_seed *s, const char *path, const char *spool,
-			  struct abx_git_place *place, struct abx_seed_files *files,
-			  struct abx_seed_repo **ret, struct abx_err *err);
+			  struct abx_git_place *place, struct abx_seed_want *want,
+			  struct abx_seed_files *files, struct abx_seed_repo **ret,
+			  struct abx_err *err);
 /* Has git changed its index or HEAD since? */
 bool abx_seed_repo_is_outdated(const struct abx_seed_repo *r);
 void abx_seed_repo_free(struct abx_seed_repo *r);

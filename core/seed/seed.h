@@ -21,17 +21,19 @@
 #define ABX_SEED_H
 
 #include "core/host/cloud.h"
+#include "core/util/mem.h"
 
 struct abx_seed;
 
 struct abx_seed_info {
 	bool git;
-	const char *base_commit; /* HEAD, or NULL */
-	const char *head_branch; /* the host's branch, or NULL */
-	uint64_t files, bytes;	 /* of the work tree */
-	uint64_t skipped;	 /* sockets, FIFOs, devices: not carried, said */
-	size_t repos;		 /* with submodules and nested ones */
-	uint64_t commits;	 /* that travel where history was cut; 0: all do */
+	const char *base_commit;      /* HEAD, or NULL */
+	const char *head_branch;      /* the host's branch, or NULL */
+	uint64_t files, bytes;	      /* of the work tree */
+	uint64_t skipped;	      /* sockets, FIFOs, devices: not carried, said */
+	size_t repos;		      /* with submodules and nested ones */
+	const struct abx_strv *notes; /* lines for people */
+	uint64_t commits;	      /* that travel where history was cut; 0: all do */
 };
 
 struct abx_seed_options {
@@ -43,6 +45,9 @@ struct abx_seed_options {
 	bool skip_lfs; /* of Git LFS only the pointers */
 };
 
+/* Is this a name that git takes for a branch? */
+bool abx_is_branch_name(const char *name);
+
 /* `spool` is a directory of ours for temporary files (the pack); it exists, is private, and
  * is removed by the caller.  `workspace` is absolute and real.  o may be NULL. */
 int abx_seed_inspect(const char *workspace, const char *spool, const struct abx_seed_options *o,
@@ -52,7 +57,7 @@ const struct abx_seed_info *abx_seed_info(const struct abx_seed *seed);
 
 struct abx_seed_target {
 	const char *dir;	  /* in the box, "/workspace"; exists */
-	const char *branch;	  /* "agentbox/<name>"; ignored without git */
+	const char *branch;	  /* "agentbox/<name>", or use_branch; ignored without git */
 	const char *manifest;	  /* host path of the file that remembers what was sent */
 	abx_progress_fn progress; /* called on another thread while abx_seed_into() waits */
 	void *progress_ctx;

@@ -151,18 +151,26 @@ static bool in_the_way(const char *a, const char *b)
 	       (m < n && strncmp(a, b, m) == 0 && a[m] == '/');
 }
 
-static int send_ref(struct writer *w, const char *ref, const char *id, struct abx_err *err)
+/* The directories above `name`, below .git. */
+static int send_parents(struct writer *w, const char *name, struct abx_err *err)
 {
-	abx_autofree char *name = abx_xstrdup(ref);
-	char text[2 * ABX_OID_BYTES + 2];
+	abx_autofree char *path = abx_xstrdup(name);
 	int r = 0;
 
-	for (char *at = name + sizeof("refs/") - 1; r == 0 && (at = strchr(at, '/')); *at++ = '/') {
+	for (char *at = path; r == 0 && (at = strchr(at, '/')); *at++ = '/') {
 		*at = '\0';
-		r = send_dir(w, name, err);
+		r = send_dir(w, path, err);
 	}
+	return r;
+}
+
+static int send_ref(struct writer *w, const char *ref, const char *id, struct abx_err *err)
+{
+	char text[2 * ABX_OID_BYTES + 2];
+	int r = send_parents(w, ref, err);
+
 	(void)snprintf(text, sizeof(text), "%.40s\n", id);
-	return r < 0 ? r : send_text(w, name, text, err);
+	return r < 0 ? r : send_text(w, ref, text, err);
 }
 
 static int send_branch(struct writer *w, const char *branch, const char *id, struct abx_err *err)
@@ -211,7 +219,8 @@ static int send_head(struct writer *w, struct abx_err *err)
 static const char lfs_script[] =
 	"#!/bin/sh\n"
 	"# Git LFS filter: clean|smudge FILE\n"
-	"if command -v git-lfs >/dev/null 2>&1; then exec git-lfs \"$1\" -- \"$2\"; fi\n"
+	"if [ -z \"${AGENTBOX_SEED-}\" ] && command -v git-lfs >/dev/null 2>&1; then\n"
+	"\texec git-lfs \"$1\" -- \"$2\"\nfi\n"
 	"umask 077\n"
 	"dir=$(git rev-parse --git-common-dir)/lfs || exit 1\n"
 	"mkdir -p \"$dir/tmp\" && tmp=$(mktemp \"$dir/tmp/XXXXXX\") || exit 1\n"
@@ -242,7 +251,8 @@ static const char lfs_script[] =
 
 static bool is_by_time(const struct abx_seed_repo *repo)
 {
-	return repo->attrs.n_filtered || repo->attrs.n_lfs;
+	/* What git in the box checks out it also knows. */
+	return !repo->want.clean && (repo->attrs.n_filtered || repo->attrs.n_lfs);
 }
 
 static int send_config(struct writer *w, struct abx_err *err)
@@ -272,7 +282,7 @@ static int send_index(struct writer *w, const char *name, time_t when, struct ab
 {
 	const struct abx_index *index = &w->repo->index;
 
-	if (index->missing)
+	if (index->missing || w->repo->want.clean)
 		return 0;
 	return send_bytes(w, name, when, index->bytes.data, index->bytes.len, err);
 }
@@ -351,6 +361,41 @@ static int send_record(struct writer *w, const struct abx_strv *packs, struct ab
 	return r < 0 ? r : send_record_packs(w, packs, err);
 }
 
+/* Contents that git in the box will put into the files that it checks out. */
+static int send_lfs(struct writer *w, struct abx_lfs_file *f, struct abx_err *err)
+{
+	abx_auto(abx_sha1) struct abx_sha1 hash = ABX_SHA1_INIT;
+	abx_autofree char *place = abx_lfs_place(f), *to = in_git(w, place);
+	abx_autofree char *from = abx_xasprintf("%s/%s", w->repo->place.common_dir, place);
+	abx_autoclose int fd = open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return abx_err_errno(err, errno, "read '%s'", from);
+	r = abx_sha1_open(err);
+	if (r == 0)
+		r = send_parents(w, place, err);
+	if (r == 0)
+		r = abx_tar_file(w->tar, to, fd, &st, &hash, err);
+	if (r == 0)
+		abx_sha1_hex(&hash, f->sent);
+	return r;
+}
+
+static int send_contents(struct writer *w, struct abx_err *err)
+{
+	const struct abx_lfs *lfs = &w->repo->lfs;
+	int r = 0;
+
+	if (!w->repo->want.clean)
+		return 0;
+	for (size_t i = 0; i < lfs->len && r == 0; i++)
+		if (lfs->items[i].here)
+			r = send_lfs(w, &lfs->items[i], err);
+	return r;
+}
+
 static int send_underway(struct writer *w, struct abx_err *err)
 {
 	const struct abx_strv *files = &w->repo->underway.files;
@@ -404,6 +449,8 @@ int abx_seed_write_git(struct abx_tar *tar, struct abx_seed_repo *repo, const ch
 		r = send_info(&w, err);
 	if (r == 0)
 		r = send_underway(&w, err);
+	if (r == 0)
+		r = send_contents(&w, err);
 	if (r == 0)
 		r = send_objects(&w, err);
 	if (r == 0)

@@ -21,7 +21,4 @@ int abx_seed_write_git(struct abx_tar *tar, struct abx_seed_repo *repo, const ch
 /* The branch that HEAD is on in the box, or NULL when it is detached there. */
 const char *abx_seed_box_branch(const struct abx_seed_repo *repo, const char *branch);
 
-/* Is this a name that git takes for a branch? */
-bool abx_is_branch_name(const char *name);
-
 #endif

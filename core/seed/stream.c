@@ -57,6 +57,25 @@ static int send_program(struct writer *w, struct abx_err *err)
 	return abx_tar_file(w->tar, w->how->program_name, fd, &st, NULL, err);
 }
 
+/* What git will check out in the box.  A file of that content here is what was sent, whenever it
+ * was made. */
+static void add_clean(struct writer *w, const struct abx_seed_repo *r)
+{
+	for (size_t i = 0; r->want.clean && i < r->index.len; i++) {
+		const struct abx_index_entry *e = &r->index.entries[i];
+		const struct abx_lfs_file *lfs = abx_lfs_of_entry(&r->lfs, i);
+		const struct stat st = {.st_mode = e->mode};
+		char oid[ABX_SHA1_HEX_BYTES];
+		abx_autofree char *path =
+			abx_xasprintf("%s%s%s", r->path, *r->path ? "/" : "", e->path);
+
+		if (!S_ISREG(e->mode) && !S_ISLNK(e->mode))
+			continue;
+		abx_oid_hex(e->oid, oid);
+		abx_manifest_add(w->sent, path, &st, lfs && *lfs->sent ? lfs->sent : oid);
+	}
+}
+
 int abx_seed_write_stream(struct abx_seed *seed, const struct abx_seed_stream *stream,
 			  struct abx_manifest *sent, struct abx_err *err)
 {
@@ -73,8 +92,11 @@ int abx_seed_write_stream(struct abx_seed *seed, const struct abx_seed_stream *s
 	r = stream->program ? send_program(&w, err) : 0;
 	if (r == 0)
 		r = send_files(&w, stream->last, err);
-	for (size_t i = 0; i < seed->n_repos && r == 0; i++)
+	for (size_t i = 0; i < seed->n_repos && r == 0; i++) {
 		r = abx_seed_write_git(w.tar, seed->repos[i], stream->branch, stream->stop_fd, err);
+		if (r == 0)
+			add_clean(&w, seed->repos[i]);
+	}
 	if (r == 0)
 		r = abx_tar_finish(w.tar, err);
 	abx_tar_close(w.tar);

@@ -31,4 +31,81 @@ done
 	one_line_error 1 'depth' 'a wrong setting' ab config set box.depth 0
 }
 ab destroy --all -y >/dev/null 2>&1
+
+providers=mock
+if ab doctor --provider local >/dev/null 2>&1; then
+	providers="$providers local"
+fi
+git checkout -q -b feat HEAD~1 && echo feat >only && git add only && git commit -q -m feat &&
+	git checkout -q -b agentbox HEAD~1 && git checkout -q main || exit 99
+echo dirty >>f && echo u >untracked && echo s >staged && git add staged
+sums()
+{
+	git for-each-ref
+	cat .git/HEAD .git/config
+	find . -type f -print0 | sort -z | xargs -0 sha256sum
+}
+before=$(sums)
+main=$(git rev-parse main) feat=$(git rev-parse feat)
+state='git symbolic-ref --short HEAD; git rev-parse HEAD; git status --porcelain; ls'
+
+for p in $providers; do
+	P="--provider $p -y"
+	# shellcheck disable=SC2086
+	{
+		ok "$p: --no-dirty" ab create $P -n clean --no-dirty
+		run ab exec clean -- sh -c "$state"
+		is "$out" "agentbox/clean
+$main
+f" "$p: what is committed"
+		ok "$p: --from-branch" ab create $P -n from --from-branch feat
+		run ab exec from -- sh -c "$state"
+		is "$out" "agentbox/from
+$feat
+f
+only" "$p: what is committed there"
+		ok "$p: -b" ab create $P -n use -b feat
+		like "$out" "note: .* on 'feat'" "$p: that other changes stay is said"
+		run ab exec use -- sh -c "$state"
+		is "$out" "feat
+$feat
+f
+only" "$p: the branch itself"
+		ok "$p: -b with the branch that is here" ab create $P -n here -b main
+		run ab exec here -- sh -c "$state"
+		is "$out" "main
+$main
+ M f
+A  staged
+?? untracked
+f
+staged
+untracked" "$p: with what is not committed"
+		# What was sent is what a host file is compared with.
+		ok "$p: work on a file that is dirty here" ab exec clean -- sh -c \
+			'echo box >f; echo box >made'
+		run ab download clean -y
+		like "$out$err" 'f.*changed on this machine' "$p: is a conflict"
+		is "$(cat made; tail -n 1 f)" "box
+dirty" "$p: and a file that is only there comes"
+		rm -f made
+	}
+	is "$(sums)" "$before" "$p: B018 B020 nothing here has changed"
+	ab destroy --all -y >/dev/null 2>&1
+done
+
+P='--provider mock -y'
+# shellcheck disable=SC2086
+{
+	one_line_error 2 'only one of them' 'two branches' ab create $P -b feat --from-branch feat
+	one_line_error 2 'not a name' 'no branch name' ab create $P -b 'a b'
+	one_line_error 1 "'nope': there is none" 'no such branch' ab create $P -b nope
+	one_line_error 1 "'--all': there is none" 'not an option' ab create $P --from-branch=--all
+	one_line_error 1 'not a repository' 'no repository' ab create $P -w "$T/home" --no-dirty
+	# B020
+	no 'a create that fails late' ab create $P -n feat -b feat --setup 'exit 1'
+	is "$(sums)" "$before" 'B020 moves no branch'
+	run ab list -g
+	is "$out" 'no boxes' 'and leaves no box'
+}
 done_testing

@@ -10,6 +10,7 @@ struct seed_faults seed_faults;
 unsigned int seed_tars, seed_execs;
 const char *seed_box_home;
 struct abx_seed_options seed_how;
+const char *seed_branch;
 
 void seed_add_tests(Suite *s, const char *name, const TTest *const *tests, size_t n,
 		    void (*teardown)(void))
@@ -35,6 +36,7 @@ void seed_setup(void)
 	memset(&seed_faults, 0, sizeof(seed_faults));
 	seed_tars = seed_execs = 0;
 	memset(&seed_how, 0, sizeof(seed_how));
+	seed_branch = "agentbox/one";
 	make_dir("host");
 	make_dir("spool");
 	make_dir("user");
@@ -229,7 +231,7 @@ void seed_all(struct abx_seed_result *ret)
 	abx_autofree char *dir = abx_xstrdup(seed_box_dir());
 	abx_autofree char *manifest = abx_xstrdup(unit_path("manifest"));
 	const struct abx_seed_target target = {
-		.dir = dir, .branch = "agentbox/one", .manifest = manifest};
+		.dir = dir, .branch = seed_branch, .manifest = manifest};
 	struct abx_seed *seed = NULL;
 
 	unit_ok(abx_seed_inspect(unit_path("host"), unit_path("spool"), &seed_how, &seed,

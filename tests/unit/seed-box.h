@@ -45,6 +45,7 @@ extern const char *seed_box_home; /* NULL: box/home */
 
 /* What of host/ goes into the box; nothing special unless a test says so. */
 extern struct abx_seed_options seed_how;
+extern const char *seed_branch; /* "agentbox/one" unless it is set */
 
 /* host/ into the box as branch agentbox/one; fails the test unless it succeeds. */
 void seed_all(struct abx_seed_result *ret);

@@ -2,7 +2,7 @@
 # shellcheck shell=sh disable=SC2154
 # After the stream.  Behind DIR, for each repository, the one that holds others first: its PATH
 # in the workspace, its KIND (git, partial, plain), BASE commit (or -) and STATE (clean, or
-# clean:TREE of the commit, dirty, assumed, raw).
+# clean:TREE of the commit, dirty, assumed, raw; commit, commit-raw: still to be checked out).
 shift
 if ! command -v git >/dev/null 2>&1; then
 	[ "$#$2" = 4plain ] || exit 91
@@ -30,11 +30,23 @@ take_record() {
 	fi || fail "cannot make $rec in the box"
 }
 
+# The work tree of BASE, and an index of it: nothing of that came with the stream.
+check_out() {
+	case $state in commit*) ;; *) return 0 ;; esac
+	(umask 022 && cd "$at" &&
+		AGENTBOX_SEED=1 git read-tree --reset -u "$base" </dev/null >/dev/null)
+}
+
 # Prove that the repository is whole, and put its files into its record: $tree, and $base_tree,
 # which is what they are compared with.
 process() {
 	connected='' status='' tree=''
-	case $state in clean:*) tree=${state#*:} state=clean ;; esac
+	new=
+	case $state in
+	clean:*) tree=${state#*:} state=clean ;;
+	commit) new=1 state=clean ;;
+	commit-raw) new=1 state=raw ;;
+	esac
 	if [ "$kind" != plain ]; then
 		cd "$at" || exit 90
 		missing=
@@ -59,6 +71,11 @@ process() {
 	take_record
 	[ "$base" = - ] || printf '%s\n' "$base" >"$rec/commit" ||
 		fail "cannot write to $rec in the box"
+	if [ -n "$new" ]; then
+		cp -p "$at/.git/index" "$rec/index" || fail "cannot write to $rec in the box"
+		# Of an old index git looks at every file.
+		[ "$state" != raw ] || touch -t 197001020000 "$rec/index" || exit 90
+	fi
 	[ "$state" != assumed ] || rgit ls-files -z |
 		rgit update-index -z --no-assume-unchanged --stdin || exit 90
 	if [ "$state" != clean ]; then
@@ -84,7 +101,7 @@ each() {
 		at=$dir${path:+/$path}
 		rec=$shadow
 		[ $i = 0 ] || rec=$shadow/nested/$i
-		$what
+		$what || exit 90
 		i=$((i + 1))
 		shift 4
 	done
@@ -113,6 +130,7 @@ process_nested() {
 	compose "$shadow/base.index" "$base_tree" || exit 90
 }
 
+each check_out "$@"
 [ ! -e "$shadow" ] || rm -rf "$shadow"
 if [ $# = 4 ]; then
 	each process "$@"
