@@ -63,6 +63,7 @@ struct swap {
 	char skeleton[SKELETON_LEN + 1];
 	int outside; /* the other mount namespace, */
 	int store;   /* and the store there */
+	int own;     /* the box's part of it */
 };
 
 /* As long as nothing has changed, the box can be sealed in another way. */
@@ -266,20 +267,22 @@ static void forbid_writing(const struct swap *w)
 	}
 }
 
-/* The writable layer becomes a shared one.  What the old root works with stays with it. */
-static void seal(const struct swap *w)
+/* The writable layer becomes a shared one. */
+static void seal(struct swap *w)
 {
-	int own = open(w->rq->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
+	int r;
 
-	if (own < 0)
+	w->own = open(w->rq->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (w->own < 0)
 		box_fail_errno(errno, "state directory: %s", w->rq->path);
-	r = abx_fs_remove_tree(own, "work.old");
+	/* The last one may have died before it had done this, or be at it yet. */
+	r = abx_fs_remove_tree(w->own, "work.old");
 	if (r < 0)
 		box_fail_errno(-r, "state directory: work.old");
-	if (renameat(own, "work", own, "work.old") < 0 ||
-	    renameat(own, "upper", w->store, w->plan.seal) < 0)
+	/* What the old root works with is of no use any more. */
+	if (renameat(w->own, "work", w->own, "work.old") < 0 ||
+	    renameat(w->own, "upper", w->store, w->plan.seal) < 0)
 		box_fail_errno(errno, "state directory: %s", w->plan.seal);
-	(void)close(own);
 }
 
 static void take_points(struct swap *w)
@@ -362,5 +365,7 @@ void box_op_swap(const struct box_req *rq)
 		box_fail_errno(errno, "root of the box");
 	(void)close(LB_FD_LIVE);
 	box_send_kind(LB_MSG_DONE, 0);
+	/* From here on nobody waits for it. */
+	(void)abx_fs_remove_tree(w.own, "work.old");
 	_exit(0);
 }

@@ -283,7 +283,7 @@ static int rm_entry(struct rm_level **top, int dirfd, const char *name)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return -errno;
-	if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0)
+	if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != ENOTEMPTY && errno != EEXIST)
 		return -errno;
@@ -321,7 +321,7 @@ int abx_fs_remove_tree(int dirfd, const char *path)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return -errno;
-	if (unlinkat(dirfd, path, AT_REMOVEDIR) == 0)
+	if (unlinkat(dirfd, path, AT_REMOVEDIR) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != ENOTEMPTY && errno != EEXIST)
 		return -errno;
