@@ -51,18 +51,39 @@ int abx_changes_run(struct abx_cli *cli, const char *what, abx_changes_fn fn, vo
 	return r;
 }
 
+const char *abx_change_word(char status)
+{
+	switch (status) {
+	case 'A':
+		return "added";
+	case 'D':
+		return "deleted";
+	case 'R':
+		return "renamed";
+	default: /* M, and T: a file that is a link now */
+		return "modified";
+	}
+}
+
+void abx_json_mode(cJSON *o, const char *key, uint32_t mode)
+{
+	char text[16];
+
+	(void)snprintf(text, sizeof(text), "%06o", (unsigned int)mode);
+	abx_json_text(o, key, mode ? text : NULL);
+}
+
 cJSON *abx_changes_json(const struct abx_changes *changes)
 {
 	cJSON *doc = cJSON_CreateArray();
 
 	for (size_t i = 0; i < changes->len; i++) {
 		const struct abx_change *c = &changes->items[i];
-		const char kind[2] = {(char)c->kind, '\0'};
 		cJSON *o = cJSON_CreateObject();
 
 		abx_json_text(o, "path", c->path);
-		abx_json_text(o, "change", kind);
-		(void)cJSON_AddNumberToObject(o, "mode", c->mode);
+		abx_json_text(o, "kind", abx_change_word((char)c->kind));
+		abx_json_mode(o, "mode", c->mode);
 		abx_json_text(o, "problem", c->problem);
 		(void)cJSON_AddItemToArray(doc, o);
 	}

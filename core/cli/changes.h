@@ -18,6 +18,11 @@ typedef int (*abx_changes_fn)(void *ctx, struct abx_changes_session *s, struct a
 int abx_changes_run(struct abx_cli *cli, const char *what, abx_changes_fn fn, void *ctx,
 		    struct abx_err *err);
 
+/* git's letter as a word: added, modified, deleted, renamed. */
+const char *abx_change_word(char status);
+/* As git writes it, "100644"; 0 is null. */
+void abx_json_mode(cJSON *o, const char *key, uint32_t mode);
+/* An array of {path, kind, mode, problem}. */
 cJSON *abx_changes_json(const struct abx_changes *changes);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* agentbox download */
 #include "core/cli/changes.h"
+#include "core/util/mem.h"
 #include "core/util/parse.h"
 
 static void print_change(const struct abx_change *c)
@@ -52,23 +53,31 @@ static int report(struct abx_cli *cli, const struct abx_changes *changes, bool d
 struct job {
 	struct abx_cli *cli;
 	bool dry;
+	struct abx_strv ignored;
+	uint64_t max_file, max_total;
 };
 
-static int bring_back(const struct job *job, struct abx_changes_session *s,
-		      struct abx_changes *found, struct abx_err *err)
+static int bring_back(struct job *job, struct abx_changes_session *s, struct abx_changes *found,
+		      struct abx_err *err)
 {
 	struct abx_cli *cli = job->cli;
 	size_t n_good;
-	int r = abx_back_changes(s->cloud, &s->opts, &s->sandbox, &s->back, found, err);
+	int r;
 
+	s->back.ignored = (const char *const *)job->ignored.items;
+	s->back.max_file = job->max_file;
+	s->back.max_total = job->max_total;
+	r = abx_back_changes(s->cloud, &s->opts, &s->sandbox, &s->back, found, err);
 	if (r < 0)
 		return r;
 	n_good = found->len - count_problems(found);
-	if (!job->dry && n_good) {
+	if (!job->dry && (n_good || found->n_have)) {
 		if (!cli->json && !cli->yes)
 			for (size_t i = 0; i < found->len; i++)
 				print_change(&found->items[i]);
-		r = abx_ask(cli, err, "bring %zu changes back to %s", n_good, s->back.workspace);
+		if (n_good)
+			r = abx_ask(cli, err, "bring %zu changes back to %s", n_good,
+				    s->back.workspace);
 		if (r == 0)
 			r = abx_back_apply(s->cloud, &s->opts, &s->sandbox, &s->back, found,
 					   abx_progress_show, cli, err);
@@ -91,23 +100,30 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 	struct job job = {.cli = cli};
 	const struct abx_opt opts[] = {
 		{0, "dry-run", ABX_OPT_KIND_FLAG, &job.dry, NULL, "only say what would come back"},
+		{0, "include-ignored", ABX_OPT_KIND_LIST, &job.ignored, "PATTERN",
+		 "ignored files that come too, as in .gitignore"},
+		{0, "max-file", ABX_OPT_KIND_SIZE, &job.max_file, "SIZE",
+		 "larger files stay in the box (16G)"},
+		{0, "max-total", ABX_OPT_KIND_SIZE, &job.max_total, "SIZE",
+		 "more than this in all does (64G)"},
 		{0}};
 	struct abx_args args;
 	int r = abx_opts_parse(cli, opts, argc, argv, &args, err);
 
-	if (r != ABX_OPTS_GO)
-		return r;
-	if (args.n_pos > 1 || args.n_rest)
-		return abx_usage(cli, err, "download takes one box");
-	return abx_changes_run(cli, args.n_pos ? args.pos[0] : NULL, work, &job, err);
+	if (r == ABX_OPTS_GO && (args.n_pos > 1 || args.n_rest))
+		r = abx_usage(cli, err, "download takes one box");
+	else if (r == ABX_OPTS_GO)
+		r = abx_changes_run(cli, args.n_pos ? args.pos[0] : NULL, work, &job, err);
+	abx_strv_release(&job.ignored);
+	return r;
 }
 
 const struct abx_cmd abx_cmd_download = {
 	.name = "download",
-	.usage = "[BOX] [--dry-run] [--json] [-y]",
+	.usage = "[BOX] [--dry-run] [--include-ignored PATTERN] [--json] [-y]",
 	.summary = "Bring the changes of a box back into the project.",
 	.help = "Added, changed and deleted files come back as they are in the box; ignored ones\n"
 		"do not.  A file that was changed here since the box was made is left alone and\n"
-		"named; the exit code is then 1.\n",
+		"named, and so is what is no file of a project; the exit code is then 1.\n",
 	.run = run,
 };

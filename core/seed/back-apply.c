@@ -22,7 +22,7 @@ struct apply {
 	struct abx_back_host host;
 	struct abx_manifest sent;
 	struct abx_change **writes; /* what is fetched, in order */
-	uint64_t n_done, n_all;
+	uint64_t n_done, n_all, total;
 	abx_progress_fn progress;
 	void *progress_ctx;
 
@@ -127,6 +127,21 @@ static void fail_write(struct apply *a, struct abx_change *c, int errnum)
 {
 	abx_change_fail(c, "cannot be written: %s", strerror(errnum));
 	drop_tmp(a);
+}
+
+static bool refuse(void *ctx, size_t i, uint64_t size)
+{
+	struct apply *a = ctx;
+	const uint64_t max = a->back->max_file ? a->back->max_file : ABX_BACK_FILE_MAX;
+	const uint64_t max_total = a->back->max_total ? a->back->max_total : ABX_BACK_TOTAL_MAX;
+
+	if (size > max)
+		abx_change_fail(a->writes[i], "larger than what may come back (--max-file)");
+	else if (size > max_total - a->total)
+		abx_change_fail(a->writes[i], "too much for one download (--max-total)");
+	else
+		a->total += size;
+	return a->writes[i]->problem != NULL;
 }
 
 static int on_begin(void *ctx, size_t i, uint64_t size, struct abx_err *err)
@@ -255,7 +270,7 @@ static int write_all(struct apply *a, const struct abx_box_io *io, struct abx_ch
 {
 	abx_autofree struct abx_change **writes = abx_xcalloc(changes->len, sizeof(*writes));
 	abx_autofree const char **ids = abx_xcalloc(changes->len, sizeof(*ids));
-	struct abx_fetch fetch = {ids, 0, on_begin, on_data, on_end, a};
+	struct abx_fetch fetch = {ids, 0, on_begin, on_data, on_end, refuse, a};
 	int r;
 
 	for (size_t i = 0; i < changes->len; i++) {
@@ -270,6 +285,25 @@ static int write_all(struct apply *a, const struct abx_box_io *io, struct abx_ch
 	r = abx_back_fetch(io, a->back->dir, tmp, &fetch, err);
 	drop_tmp(a);
 	return r;
+}
+
+/* What the host has as well is known to be the box's. */
+static void adopt(struct apply *a, struct abx_changes *changes)
+{
+	for (size_t i = 0; i < changes->n_have; i++) {
+		struct abx_change *c = &changes->have[i];
+		abx_autoclose int dirfd = -1;
+		const char *name;
+		struct stat st;
+
+		if (abx_back_judge(&a->host, c) || c->problem)
+			continue;
+		if (c->kind == ABX_CHANGE_DELETED)
+			abx_manifest_set(&a->sent, c->path, NULL, NULL);
+		else if (abx_open_parent_beneath(a->host.root_fd, c->path, 0, &dirfd, &name) == 0 &&
+			 fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			abx_manifest_set(&a->sent, c->path, &st, c->blob);
+	}
 }
 
 int abx_back_apply_io(const struct abx_box_io *io, const struct abx_back *back,
@@ -295,6 +329,7 @@ int abx_back_apply_io(const struct abx_box_io *io, const struct abx_back *back,
 		return r;
 	for (size_t i = 0; i < changes->len; i++)
 		a.n_all += !changes->items[i].problem;
+	adopt(&a, changes);
 	r = delete_all(&a, changes, /* in_the_way= */ true, err);
 	if (r == 0)
 		r = write_all(&a, io, changes, tmp, err);

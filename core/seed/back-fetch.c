@@ -17,6 +17,7 @@ struct reader {
 	const struct abx_fetch *fetch;
 	struct abx_err *err;
 	size_t i; /* which one comes */
+	bool refused;
 	enum { HEAD, BODY, TAIL } state;
 	char head[HEAD_MAX];
 	size_t head_len;
@@ -38,6 +39,10 @@ static int take_head(struct reader *r)
 	    memcmp(r->head + id_len, " blob ", 6) != 0 ||
 	    !abx_parse_u64(r->head + id_len + 6, (uint64_t)INT64_MAX, &r->left))
 		return nonsense(r);
+	if (r->fetch->refuse && r->fetch->refuse(r->fetch->ctx, r->i, r->left)) {
+		r->refused = true;
+		return ABX_ECANCELED;
+	}
 	abx_blob_id_init(&r->hash, r->left);
 	r->state = BODY;
 	return r->fetch->begin(r->fetch->ctx, r->i, r->left, r->err);
@@ -110,21 +115,20 @@ static int on_output(void *ctx, const void *data, size_t len)
 	return 0;
 }
 
-int abx_back_fetch(const struct abx_box_io *io, const char *dir, const char *tmp,
-		   const struct abx_fetch *fetch, struct abx_err *err)
+/* Those from *at on, which becomes the first one that has not come. */
+static int fetch_some(const struct abx_box_io *io, const char *dir, const char *tmp,
+		      const struct abx_fetch *fetch, size_t *at, struct abx_err *err)
 {
 	const char *const args[] = {dir, NULL};
 	abx_auto(abx_buf) struct abx_buf request = ABX_BUF_INIT(REQUEST_MAX);
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(1 << 20);
-	struct reader reader = {.fetch = fetch, .err = err, .hash = ABX_SHA1_INIT};
+	struct reader reader = {.fetch = fetch, .err = err, .i = *at, .hash = ABX_SHA1_INIT};
 	struct abx_box_script script = {"bring back", abx_script_contents, args,
 					-1,	      on_output,	   &reader};
 	abx_autoclose int fd = -1;
 	int code = 0, r;
 
-	if (!fetch->len)
-		return 0;
-	for (size_t i = 0; i < fetch->len; i++) {
+	for (size_t i = *at; i < fetch->len; i++) {
 		abx_buf_adds(&request, fetch->ids[i]);
 		abx_buf_addc(&request, '\n');
 	}
@@ -133,13 +137,33 @@ int abx_back_fetch(const struct abx_box_io *io, const char *dir, const char *tmp
 	script.stdin_fd = fd = abx_spool_bytes(tmp, request.data, request.len);
 	if (fd < 0)
 		return abx_err_errno(err, -fd, "write in '%s'", tmp);
-	r = abx_sha1_open(err);
-	if (r == 0)
-		r = abx_box_run(io, &script, &code, &said, err);
+	r = abx_box_run(io, &script, &code, &said, err);
 	abx_sha1_release(&reader.hash);
+	*at = reader.i;
+	if (reader.refused) {
+		(*at)++;
+		return 0;
+	}
 	if (r == 0 && code)
 		return abx_box_script_error("bring back", code, &said, err);
 	if (r == 0 && (reader.i != fetch->len || reader.state != HEAD || reader.head_len))
 		return abx_err_set(err, ABX_EPROTO, "bring back: the box's contents break off");
+	return r;
+}
+
+int abx_back_fetch(const struct abx_box_io *io, const char *dir, const char *tmp,
+		   const struct abx_fetch *fetch, struct abx_err *err)
+{
+	size_t at = 0;
+	int r = fetch->len ? abx_sha1_open(err) : 0;
+
+	for (int trips = 0; r == 0 && at < fetch->len; trips++) {
+		if (trips > ABX_FETCH_REFUSALS_MAX)
+			return abx_err_set(err, ABX_EPROTO,
+					   "bring back: the box gives more than %d files that are "
+					   "too large",
+					   ABX_FETCH_REFUSALS_MAX);
+		r = fetch_some(io, dir, tmp, fetch, &at, err);
+	}
 	return r;
 }

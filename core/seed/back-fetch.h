@@ -17,8 +17,12 @@ struct abx_fetch {
 	int (*begin)(void *ctx, size_t i, uint64_t size, struct abx_err *err);
 	int (*data)(void *ctx, size_t i, const void *data, size_t len, struct abx_err *err);
 	int (*end)(void *ctx, size_t i, struct abx_err *err);
+	/* Is one of this size not wanted?  It is passed over, at the cost of a trip more, instead
+	 * of begin.  NULL: all are. */
+	bool (*refuse)(void *ctx, size_t i, uint64_t size);
 	void *ctx;
 };
+#define ABX_FETCH_REFUSALS_MAX 100
 
 /* tmp: a directory of ours.  ABX_EPROTO for anything but exactly what was asked for. */
 int abx_back_fetch(const struct abx_box_io *io, const char *dir, const char *tmp,

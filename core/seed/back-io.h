@@ -13,9 +13,9 @@ int abx_back_changes_io(const struct abx_box_io *io, const struct abx_back *back
 int abx_back_apply_io(const struct abx_box_io *io, const struct abx_back *back,
 		      struct abx_changes *changes, abx_progress_fn progress, void *progress_ctx,
 		      struct abx_err *err);
-int abx_back_diff_io(const struct abx_box_io *io, const struct abx_back *back, bool stat,
-		     bool color, int fd, struct abx_err *err);
-
+int abx_back_check_tree(const struct abx_back *back, struct abx_err *err);
+/* The largest file that may come, in digits; to be freed. */
+char *abx_back_max_file(const struct abx_back *back);
 int abx_back_no_workspace(const struct abx_back *back, int errnum, struct abx_err *err);
 /* The directory of the manifest, for temporary files; to be freed. */
 char *abx_back_tmp_dir(const struct abx_back *back);

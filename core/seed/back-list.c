@@ -11,10 +11,10 @@
 #include "core/util/parse.h"
 
 #define MODE_GITLINK 0160000U
-/* ":100644 100755 <40> <40> M" */
-#define RECORD_BYTES 98
 #define NESTED "a repository of its own, not brought back"
-#define NO_PATH "no path that git takes, not brought back"
+#define LARGE "larger than what may come back (--max-file)"
+#define SPECIAL "neither a file nor a directory nor a symbolic link"
+#define LEFT "git in the box cannot take it (unreadable, or a name that git keeps for itself)"
 
 void abx_change_fail(struct abx_change *c, const char *fmt, ...)
 {
@@ -29,14 +29,20 @@ void abx_change_fail(struct abx_change *c, const char *fmt, ...)
 	c->problem = abx_xstrdup(text);
 }
 
+static void release_all(struct abx_change *items, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		free(items[i].path);
+		free(items[i].blob);
+		free(items[i].problem);
+	}
+	free(items);
+}
+
 void abx_changes_release(struct abx_changes *c)
 {
-	for (size_t i = 0; i < c->len; i++) {
-		free(c->items[i].path);
-		free(c->items[i].blob);
-		free(c->items[i].problem);
-	}
-	free(c->items);
+	release_all(c->items, c->len);
+	release_all(c->have, c->n_have);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -83,20 +89,29 @@ static bool parse_oid(const char *text, char oid[2 * ABX_OID_BYTES + 1])
 	return abx_is_oid_hex(oid);
 }
 
+bool abx_parse_raw(const char *r, uint32_t *ret_old_mode, uint32_t *ret_mode,
+		   char ret_oid[ABX_SHA1_HEX_BYTES])
+{
+	char old_oid[2 * ABX_OID_BYTES + 1];
+
+	/* ":100644 100755 <40> <40> M" */
+	return strlen(r) > ABX_RAW_BYTES && r[0] == ':' && r[7] == ' ' && r[14] == ' ' &&
+	       r[55] == ' ' && r[96] == ' ' && parse_mode(r + 1, ret_old_mode) &&
+	       parse_mode(r + 8, ret_mode) && parse_oid(r + 15, old_oid) &&
+	       parse_oid(r + 56, ret_oid);
+}
+
 /* One record and its path. */
 static bool parse_record(const char *r, const char *path, struct list *l)
 {
-	char old_oid[2 * ABX_OID_BYTES + 1], oid[2 * ABX_OID_BYTES + 1];
+	char oid[2 * ABX_OID_BYTES + 1];
 	uint32_t old_mode, mode;
 	struct abx_change *c;
 	enum abx_change_kind kind;
 
-	if (strlen(r) != RECORD_BYTES || r[0] != ':' || r[7] != ' ' || r[14] != ' ' ||
-	    r[55] != ' ' || r[96] != ' ' || !parse_mode(r + 1, &old_mode) ||
-	    !parse_mode(r + 8, &mode) || !parse_oid(r + 15, old_oid) || !parse_oid(r + 56, oid) ||
-	    !*path)
+	if (!abx_parse_raw(r, &old_mode, &mode, oid) || r[ABX_RAW_BYTES + 1] || !*path)
 		return false;
-	switch (r[97]) {
+	switch (r[ABX_RAW_BYTES]) {
 	case 'A':
 		kind = ABX_CHANGE_ADDED;
 		break;
@@ -121,24 +136,19 @@ static bool parse_record(const char *r, const char *path, struct list *l)
 	return true;
 }
 
-/* Text before the records: "partial" (optional) and the tree. */
-static bool skip_head(const char **at, const char *end, bool *ret_partial)
+/* Before the records: the tree. */
+static bool skip_head(const char **at, const char *end)
 {
-	static const char partial[] = "partial\n", tree[] = "tree ";
 	char oid[2 * ABX_OID_BYTES + 1];
 
-	*ret_partial = (size_t)(end - *at) >= sizeof(partial) - 1 &&
-		       memcmp(*at, partial, sizeof(partial) - 1) == 0;
-	if (*ret_partial)
-		*at += sizeof(partial) - 1;
-	if (end - *at < 46 || memcmp(*at, tree, 5) != 0 || !parse_oid(*at + 5, oid) ||
+	if (end - *at < 46 || memcmp(*at, "tree ", 5) != 0 || !parse_oid(*at + 5, oid) ||
 	    (*at)[45] != '\n')
 		return false;
 	*at += 46;
 	return true;
 }
 
-static const char *next_string(const char **at, const char *end)
+const char *abx_next_string(const char **at, const char *end)
 {
 	const char *s = *at, *nul = s < end ? memchr(s, '\0', (size_t)(end - s)) : NULL;
 
@@ -148,74 +158,73 @@ static const char *next_string(const char **at, const char *end)
 	return s;
 }
 
-static bool parse_records(const char *at, const char *end, struct list *l)
+/* What stands behind `word` and a blank, or NULL. */
+static const char *behind(const char *s, const char *word)
+{
+	const size_t len = strlen(word);
+
+	return strncmp(s, word, len) == 0 && s[len] == ' ' ? s + len + 1 : NULL;
+}
+
+static void note(struct list *notes, const char *path, uint32_t mode, const char *why)
+{
+	struct abx_change *c = add(notes, path, ABX_CHANGE_ADDED, mode);
+	const char *problem = abx_back_path_problem(path);
+
+	abx_change_fail(c, "%s", problem ? problem : why);
+}
+
+/* Paths below `prefix`, and an empty one behind them. */
+static bool parse_left(const char *prefix, const char **at, const char *end, struct list *notes)
 {
 	const char *s;
 
-	while ((s = next_string(&at, end))) {
+	while ((s = abx_next_string(at, end)) && *s) {
+		abx_autofree char *path = abx_xasprintf("%s%s%s", prefix, *prefix ? "/" : "", s);
+
+		if (notes->out->len >= ABX_CHANGES_MAX)
+			return false;
+		/* A repository in which there is nothing. */
+		if (s[strlen(s) - 1] != '/')
+			note(notes, path, 0100644, LEFT);
+	}
+	return s != NULL;
+}
+
+static bool parse_note(const char *s, const char **at, const char *end, struct list *notes)
+{
+	const char *path;
+
+	if (notes->out->len >= ABX_CHANGES_MAX)
+		return false;
+	if ((path = behind(s, "large")) && *path)
+		note(notes, path, 0100644, LARGE);
+	else if ((path = behind(s, "special")) && *path)
+		note(notes, path, 0, SPECIAL);
+	else
+		return (path = behind(s, "left")) && parse_left(path, at, end, notes);
+	return true;
+}
+
+static bool parse_records(const char *at, const char *end, struct list *l, struct list *notes)
+{
+	const char *s;
+
+	while ((s = abx_next_string(&at, end))) {
 		const char *path;
 
 		if (strcmp(s, "end") == 0)
 			return at == end;
-		path = next_string(&at, end);
+		if (*s != ':') {
+			if (!parse_note(s, &at, end, notes))
+				return false;
+			continue;
+		}
+		path = abx_next_string(&at, end);
 		if (!path || l->out->len >= ABX_CHANGES_MAX || !parse_record(s, path, l))
 			return false;
 	}
 	return false;
-}
-
-/* What stands between `before` and `after`, which are the whole line; NULL otherwise. */
-static char *between(const char *line, const char *before, const char *after)
-{
-	const size_t len = strlen(line), n_before = strlen(before), n_after = strlen(after);
-
-	if (len <= n_before + n_after || strncmp(line, before, n_before) != 0 ||
-	    strcmp(line + len - n_after, after) != 0)
-		return NULL;
-	return abx_xstrndup(line + n_before, len - n_before - n_after);
-}
-
-/* One line of git add; false for what is no change of its own. */
-static bool take_unadded_line(const char *line, struct list *l)
-{
-	abx_autofree char *nested =
-		between(line, "error: '", "/' does not have a commit checked out");
-	abx_autofree char *invalid = between(line, "error: invalid path '", "'");
-	abx_autofree char *again = between(line, "error: unable to add '", "' to index");
-	const struct abx_changes *c = l->out;
-
-	if (nested)
-		abx_change_fail(add(l, nested, ABX_CHANGE_ADDED, MODE_GITLINK), NESTED);
-	else if (invalid)
-		abx_change_fail(add(l, invalid, ABX_CHANGE_ADDED, 0100644), NO_PATH);
-	/* The line before has named it and said why. */
-	return nested || invalid ||
-	       (again && c->len && c->items[c->len - 1].problem &&
-		strcmp(again, c->items[c->len - 1].path) == 0);
-}
-
-/* git add goes on past what it cannot take, and says so: a repository without a commit and a
- * path like .GIT/config are changes of their own, anything else would be missing without a
- * word. */
-static int take_unadded(const struct abx_buf *said, struct list *l, struct abx_err *err)
-{
-	const char *at = abx_buf_str(said);
-
-	while (*at) {
-		const size_t len = strcspn(at, "\n");
-		abx_autofree char *line = abx_xstrndup(at, len);
-		char shown[300];
-
-		at += len + (at[len] ? 1 : 0);
-		if (strncmp(line, "error: ", 7) != 0 && strncmp(line, "fatal: ", 7) != 0)
-			continue;
-		if (take_unadded_line(line, l))
-			continue;
-		abx_quote_text(line + 7, shown, sizeof(shown));
-		(void)abx_err_set(err, ABX_EREMOTE, "read the box's workspace: %s", shown);
-		return abx_err_remedy(err, "make it readable in the box, or remove it");
-	}
-	return 0;
 }
 
 static int by_path(const void *a, const void *b)
@@ -240,21 +249,43 @@ static bool sort_and_check(struct abx_changes *c)
 	return true;
 }
 
-int abx_changes_parse(const struct abx_buf *text, const struct abx_buf *said,
-		      struct abx_changes *ret, struct abx_err *err)
+/* A note about a path that changed as well is about that change. */
+static void merge_notes(struct list *l, struct abx_changes *notes)
 {
-	struct abx_changes changes = {NULL, 0};
-	struct list l = {&changes, 0};
+	struct abx_changes *c = l->out;
+	const size_t n = c->len;
+
+	if (notes->len)
+		qsort(notes->items, notes->len, sizeof(*notes->items), by_path);
+	for (size_t i = 0; i < notes->len; i++) {
+		const struct abx_change *from = &notes->items[i];
+		const struct abx_changes records = {.items = c->items, .len = n};
+		struct abx_change *same = abx_changes_find(&records, from->path);
+
+		if (i && strcmp(notes->items[i - 1].path, from->path) == 0)
+			continue;
+		if (!same)
+			same = add(l, from->path, from->kind, from->mode);
+		abx_change_fail(same, "%s", from->problem);
+	}
+	if (c->len > n)
+		qsort(c->items, c->len, sizeof(*c->items), by_path);
+}
+
+int abx_changes_parse(const struct abx_buf *text, struct abx_changes *ret, struct abx_err *err)
+{
+	struct abx_changes changes = {0}, notes = {0};
+	struct list l = {&changes, 0}, n = {&notes, 0};
 	const char *at = abx_buf_str(text), *end = at + text->len;
-	bool partial = false;
 	int r = 0;
 
-	if (!skip_head(&at, end, &partial) || !parse_records(at, end, &l))
+	if (!skip_head(&at, end) || !parse_records(at, end, &l, &n))
 		r = abx_err_set(err, ABX_EPROTO, "the box's list of changes is not understood");
-	else if (partial)
-		r = take_unadded(said, &l, err);
-	if (r == 0 && !sort_and_check(&changes))
+	else if (!sort_and_check(&changes))
 		r = abx_err_set(err, ABX_EPROTO, "the box's list of changes has a path twice");
+	else
+		merge_notes(&l, &notes);
+	abx_changes_release(&notes);
 	if (r < 0)
 		abx_changes_release(&changes);
 	else

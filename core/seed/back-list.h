@@ -10,14 +10,21 @@
 
 #include "abxsdk/buf.h"
 #include "core/seed/back.h"
+#include "core/util/sha1.h"
 
 #define ABX_CHANGES_MAX 1000000
 #define ABX_CHANGES_BYTES_MAX ((size_t)256 << 20)
 
-/* text: all of stdout.  said: stderr, where git names what it could not add.
+/* text: all of stdout.
  * The list is sorted by path, each path once; problems of the paths themselves are set. */
-int abx_changes_parse(const struct abx_buf *text, const struct abx_buf *said,
-		      struct abx_changes *ret, struct abx_err *err);
+int abx_changes_parse(const struct abx_buf *text, struct abx_changes *ret, struct abx_err *err);
+
+/* For parsers of NUL-terminated strings: the next one, or NULL when none is complete. */
+const char *abx_next_string(const char **at, const char *end);
+/* ":<mode> <mode> <oid> <oid> ", RECORD_BYTES less the status letter; false: no such record. */
+bool abx_parse_raw(const char *record, uint32_t *ret_old_mode, uint32_t *ret_mode,
+		   char ret_oid[ABX_SHA1_HEX_BYTES]);
+#define ABX_RAW_BYTES 97
 
 struct abx_change *abx_changes_find(const struct abx_changes *c, const char *path);
 /* Is there a change without a problem below directory `path`, or of a directory above it, that

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What would come back from a box, and how it looks as a diff. */
+/* What would come back from a box. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
@@ -15,16 +16,20 @@
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 #include "core/util/sha1.h"
-#include "core/util/term.h"
 
 #define MODE_LINK 0120000U
 #define STDERR_MAX ((size_t)1 << 20)
 
-static int check_tree(const struct abx_back *back, struct abx_err *err)
+int abx_back_check_tree(const struct abx_back *back, struct abx_err *err)
 {
 	if (back->seed_tree && abx_is_oid_hex(back->seed_tree))
 		return 0;
 	return abx_err_set(err, ABX_ESTATE, "what the box started from is not known");
+}
+
+char *abx_back_max_file(const struct abx_back *back)
+{
+	return abx_xasprintf("%" PRIu64, back->max_file ? back->max_file : ABX_BACK_FILE_MAX);
 }
 
 struct text_sink {
@@ -45,17 +50,29 @@ static int on_text(void *ctx, const void *data, size_t len)
 static int ask(const struct abx_box_io *io, const struct abx_back *back, struct abx_changes *ret,
 	       struct abx_err *err)
 {
-	const char *const args[] = {back->dir, back->seed_tree, NULL};
+	abx_autofree char *max = abx_back_max_file(back);
+	abx_autofree const char **args = NULL;
 	struct text_sink sink = {ABX_BUF_INIT(ABX_CHANGES_BYTES_MAX), err};
-	const struct abx_box_script script = {"list changes", abx_script_changes, args, -1, on_text,
-					      &sink};
+	struct abx_box_script script = {"list changes", abx_script_changes, NULL, -1, on_text,
+					&sink};
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(STDERR_MAX);
-	int code = 0, r = abx_box_run(io, &script, &code, &said, err);
+	size_t n = 0;
+	int code = 0, r;
 
+	while (back->ignored && back->ignored[n])
+		n++;
+	args = abx_xcalloc(n + 4, sizeof(*args));
+	args[0] = back->dir;
+	args[1] = back->seed_tree;
+	args[2] = max;
+	if (n)
+		memcpy(args + 3, back->ignored, n * sizeof(*args));
+	script.args = args;
+	r = abx_box_run(io, &script, &code, &said, err);
 	if (r == 0 && code)
 		r = abx_box_script_error("list changes", code, &said, err);
 	if (r == 0)
-		r = abx_changes_parse(&sink.text, &said, ret, err);
+		r = abx_changes_parse(&sink.text, ret, err);
 	abx_buf_release(&sink.text);
 	return r;
 }
@@ -68,14 +85,23 @@ struct links {
 	size_t len;
 };
 
+static bool link_refuse(void *ctx, size_t i, uint64_t size)
+{
+	struct links *l = ctx;
+
+	if (size >= sizeof(l->target))
+		abx_change_fail(l->changes[i], "a symbolic link that is too long");
+	return size >= sizeof(l->target);
+}
+
 static int link_begin(void *ctx, size_t i, uint64_t size, struct abx_err *err)
 {
 	struct links *l = ctx;
 
 	(void)err;
+	(void)i;
+	(void)size;
 	l->len = 0;
-	if (size >= sizeof(l->target))
-		abx_change_fail(l->changes[i], "a symbolic link that is too long");
 	return 0;
 }
 
@@ -84,10 +110,9 @@ static int link_data(void *ctx, size_t i, const void *data, size_t len, struct a
 	struct links *l = ctx;
 
 	(void)err;
-	if (!l->changes[i]->problem) {
-		memcpy(l->target + l->len, data, len);
-		l->len += len;
-	}
+	(void)i;
+	memcpy(l->target + l->len, data, len);
+	l->len += len;
 	return 0;
 }
 
@@ -97,8 +122,6 @@ static int link_end(void *ctx, size_t i, struct abx_err *err)
 	struct abx_change *c = l->changes[i];
 
 	(void)err;
-	if (c->problem)
-		return 0;
 	l->target[l->len] = '\0';
 	if (strlen(l->target) != l->len || !abx_link_stays_beneath(c->path, l->target))
 		abx_change_fail(c, "a symbolic link that leaves the workspace");
@@ -111,7 +134,7 @@ static int check_links(const struct abx_box_io *io, const struct abx_back *back,
 	abx_autofree struct abx_change **chosen = abx_xcalloc(changes->len, sizeof(*chosen));
 	abx_autofree const char **ids = abx_xcalloc(changes->len, sizeof(*ids));
 	struct links links = {.changes = chosen};
-	struct abx_fetch fetch = {ids, 0, link_begin, link_data, link_end, &links};
+	struct abx_fetch fetch = {ids, 0, link_begin, link_data, link_end, link_refuse, &links};
 
 	for (size_t i = 0; i < changes->len; i++) {
 		struct abx_change *c = &changes->items[i];
@@ -124,25 +147,25 @@ static int check_links(const struct abx_box_io *io, const struct abx_back *back,
 	return abx_back_fetch(io, back->dir, tmp, &fetch, err);
 }
 
-/* Judge each, and drop those that the host has already. */
+/* Judge each, and put those aside that the host has already. */
 static void judge(struct abx_changes *changes, int root_fd, const struct abx_manifest *sent)
 {
 	const struct abx_back_host host = {root_fd, sent, changes};
-	size_t n = 0;
+	abx_autofree bool *have = abx_xcalloc(changes->len + 1, sizeof(*have));
+	size_t n = 0, n_have = 0;
 
-	for (size_t i = 0; i < changes->len; i++)
-		if (!changes->items[i].problem && !abx_back_judge(&host, &changes->items[i]) &&
-		    !changes->items[i].problem)
-			changes->items[i].kind = 0;
 	for (size_t i = 0; i < changes->len; i++) {
 		struct abx_change *c = &changes->items[i];
 
-		if (c->kind) {
-			changes->items[n++] = *c;
-			continue;
-		}
-		free(c->path);
-		free(c->blob);
+		have[i] = !c->problem && !abx_back_judge(&host, c) && !c->problem;
+		n_have += have[i];
+	}
+	changes->have = n_have ? abx_xcalloc(n_have, sizeof(*changes->have)) : NULL;
+	for (size_t i = 0; i < changes->len; i++) {
+		if (have[i])
+			changes->have[changes->n_have++] = changes->items[i];
+		else
+			changes->items[n++] = changes->items[i];
 	}
 	changes->len = n;
 }
@@ -170,8 +193,8 @@ int abx_back_changes_io(const struct abx_box_io *io, const struct abx_back *back
 	abx_autofree char *tmp = abx_back_tmp_dir(back);
 	abx_autoclose int root_fd = abx_fs_open_dir(AT_FDCWD, back->workspace);
 	struct abx_manifest sent = {0};
-	struct abx_changes changes = {NULL, 0};
-	int r = check_tree(back, err);
+	struct abx_changes changes = {0};
+	int r = abx_back_check_tree(back, err);
 
 	if (r < 0)
 		return r;
@@ -195,51 +218,6 @@ int abx_back_changes_io(const struct abx_box_io *io, const struct abx_back *back
 	return r;
 }
 
-/* ---- diff ---- */
-
-struct diff_sink {
-	int fd;
-	bool reader_gone;
-	struct abx_term_filter *filter; /* NULL: fd is no terminal */
-	struct abx_err *err;
-};
-
-static int on_diff(void *ctx, const void *data, size_t len)
-{
-	struct diff_sink *s = ctx;
-	abx_auto(abx_buf) struct abx_buf safe = ABX_BUF_INIT(16 * len + 64);
-	int r;
-
-	if (s->filter) {
-		abx_term_filter(s->filter, data, len, &safe);
-		if (safe.failed)
-			return abx_err_set(s->err, ABX_ENOMEM, "diff: out of memory");
-		data = abx_buf_str(&safe);
-		len = safe.len;
-	}
-	r = abx_fs_write_all(s->fd, data, len);
-	s->reader_gone = r == -EPIPE;
-	return r < 0 ? abx_err_errno(s->err, -r, "diff: write") : 0;
-}
-
-int abx_back_diff_io(const struct abx_box_io *io, const struct abx_back *back, bool stat,
-		     bool color, int fd, struct abx_err *err)
-{
-	const char *const args[] = {back->dir, back->seed_tree, stat ? "stat" : "diff",
-				    color ? "always" : "never", NULL};
-	struct abx_term_filter filter = {.colors = color};
-	struct diff_sink sink = {fd, false, isatty(fd) ? &filter : NULL, err};
-	const struct abx_box_script script = {"diff", abx_script_diff, args, -1, on_diff, &sink};
-	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(STDERR_MAX);
-	int code = 0, r = check_tree(back, err);
-
-	if (r == 0)
-		r = abx_box_run(io, &script, &code, &said, err);
-	if (r < 0)
-		return sink.reader_gone ? 0 : r;
-	return code ? abx_box_script_error("diff", code, &said, err) : 0;
-}
-
 /* ---- by a cloud ---- */
 
 int abx_back_changes(struct abx_cloud *cloud, const struct abx_call_opts *o,
@@ -261,14 +239,4 @@ int abx_back_apply(struct abx_cloud *cloud, const struct abx_call_opts *o,
 	const struct abx_box_io io = abx_box_io_of_cloud(&box);
 
 	return abx_back_apply_io(&io, back, changes, progress, progress_ctx, err);
-}
-
-int abx_back_diff(struct abx_cloud *cloud, const struct abx_call_opts *o,
-		  const struct abx_sandbox *sandbox, const struct abx_back *back, bool stat,
-		  bool color, int fd, struct abx_err *err)
-{
-	struct abx_box_of_cloud box = {cloud, o, sandbox};
-	const struct abx_box_io io = abx_box_io_of_cloud(&box);
-
-	return abx_back_diff_io(&io, back, stat, color, fd, err);
 }

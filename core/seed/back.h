@@ -29,6 +29,10 @@ struct abx_change {
 struct abx_changes {
 	struct abx_change *items;
 	size_t len;
+	/* What the host has already, from a download that was cut short, or by itself: from now
+	 * on the box's, when it is applied. */
+	struct abx_change *have;
+	size_t n_have;
 };
 void abx_changes_release(struct abx_changes *c);
 
@@ -37,7 +41,15 @@ struct abx_back {
 	const char *seed_tree; /* from abx_seed_result */
 	const char *manifest;  /* host path, as written by abx_seed_into; apply keeps it true */
 	const char *workspace; /* host directory that is compared and written */
+	/* Larger files stay in the box, and those that would make all of them too large; 0: the
+	 * values below. */
+	uint64_t max_file, max_total;
+	/* Patterns of .gitignore: ignored files that come all the same.  NULL-terminated, or NULL.
+	 */
+	const char *const *ignored;
 };
+#define ABX_BACK_FILE_MAX ((uint64_t)16 << 30)
+#define ABX_BACK_TOTAL_MAX ((uint64_t)64 << 30)
 
 /* What would come back, with problems already marked.  Sorted by path. */
 int abx_back_changes(struct abx_cloud *cloud, const struct abx_call_opts *o,
@@ -50,11 +62,5 @@ int abx_back_apply(struct abx_cloud *cloud, const struct abx_call_opts *o,
 		   const struct abx_sandbox *sandbox, const struct abx_back *back,
 		   struct abx_changes *changes, abx_progress_fn progress, void *progress_ctx,
 		   struct abx_err *err);
-
-/* A unified diff (git's format, binary as text says so) of the same changes, to `fd`.
- * stat: a summary instead.  color: with escape sequences. */
-int abx_back_diff(struct abx_cloud *cloud, const struct abx_call_opts *o,
-		  const struct abx_sandbox *sandbox, const struct abx_back *back, bool stat,
-		  bool color, int fd, struct abx_err *err);
 
 #endif

@@ -16,8 +16,10 @@ for p in $providers; do
 	head=$(git -C "$repo" rev-parse HEAD)
 	refs=$(git -C "$repo" for-each-ref)
 	ok "$p: a box" ab create --provider "$p" -w "$repo" -n "$box" -y
-	run ab diff "$box"
+	run ab diff "$box" --since-create
 	is "$out" '' "$p: nothing differs at first"
+	run ab diff "$box"
+	like "$out" '^\+\+\+ b/' "$p: but for the edits that were sent, from the commit"
 	run ab download "$box" -y
 	like "$out" 'nothing changed' "$p: nothing to bring back"
 
@@ -36,6 +38,8 @@ for p in $providers; do
 	like "$out" '^Binary files /dev/null and b/new.bin differ$' "$p: binary files are named"
 	run ab diff "$box" --json
 	like "$out" '"path":[[:space:]]*"made/deep/file"' "$p: diff --json"
+	run ab diff "$box" --json --since-create
+	like "$out" '"old_path":[[:space:]]*"b.txt"' "$p: with both names of a rename"
 	sum=$(tree_sum "$repo")
 	ok "$p: download --dry-run" ab download "$box" --dry-run
 	like "$out" '^D star\*\[x\]\?$' "$p: it lists deletions"
@@ -79,7 +83,7 @@ for p in $providers; do
 	like "$out" 'abs: .*leaves the workspace' "$p: an absolute link"
 	like "$out" 'up: .*leaves the workspace' "$p: a link upwards"
 	like "$out" 'swap/s: .*symbolic link' "$p: a path through a link of ours"
-	like "$out" 'own: .*repository of its own' "$p: a repository"
+	is "$(ls -A "$repo/own")" o "$p: a repository made there comes as a directory"
 	is "$(ls -A "$T/$p.outside")" '' "$p: nothing is outside"
 	[ ! -L "$repo/abs" ] && [ ! -L "$repo/up" ] && pass "$p: no such link is here" ||
 		fail "$p: no such link is here"

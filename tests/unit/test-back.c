@@ -1,87 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Bringing back: what the box changed lands, and nothing else does. */
-#include "tests/unit/seed-box.h"
+#include "tests/unit/back-box.h"
 
+#include "core/seed/back-diff.h"
 #include "core/seed/back-io.h"
 #include "core/seed/back-path.h"
-
-static struct abx_seed_result got;
-static struct abx_changes changes;
-static struct abx_back back;
-static char *paths[3];
-
-static void begin(const char *script)
-{
-	sh(script);
-	seed_all(&got);
-	paths[0] = abx_xstrdup(seed_box_dir());
-	paths[1] = abx_xstrdup(unit_path("manifest"));
-	paths[2] = abx_xstrdup(unit_path("host"));
-	back = (struct abx_back){.dir = paths[0],
-				 .seed_tree = got.seed_tree,
-				 .manifest = paths[1],
-				 .workspace = paths[2]};
-}
-
-#define ONE                                                                                   \
-	"git init -q . && printf 'alpha\\n' >a.txt && mkdir src && printf '#!/bin/sh\\n' "    \
-	">src/run && chmod 755 src/run && ln -s src/run link && printf '*.o\\n' >.gitignore " \
-	"&& git add . && git commit -q -m one"
-
-static void finish(void)
-{
-	abx_changes_release(&changes);
-	abx_seed_result_release(&got);
-	for (size_t i = 0; i < ABX_N_ELEMENTS(paths); i++) {
-		free(paths[i]);
-		paths[i] = NULL;
-	}
-	unit_dir_teardown();
-}
-
-static void ask(void)
-{
-	const struct abx_box_io io = seed_box_io();
-
-	abx_changes_release(&changes);
-	unit_ok(abx_back_changes_io(&io, &back, &changes, &unit_err));
-}
-
-static void apply(void)
-{
-	const struct abx_box_io io = seed_box_io();
-
-	ask();
-	unit_ok(abx_back_apply_io(&io, &back, &changes, NULL, NULL, &unit_err));
-}
-
-/* Every change as "K path", or "K path: problem", one a line. */
-static char *listed(void)
-{
-	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(1 << 20);
-
-	for (size_t i = 0; i < changes.len; i++)
-		abx_buf_addf(&b, "%c %s%s%s\n", changes.items[i].kind, changes.items[i].path,
-			     changes.items[i].problem ? ": " : "",
-			     changes.items[i].problem ? changes.items[i].problem : "");
-	return abx_xstrdup(abx_buf_str(&b));
-}
-
-static void is_listed(const char *want)
-{
-	abx_autofree char *have = listed();
-
-	ck_assert_str_eq(have, want);
-}
-
-static void same_trees(void)
-{
-	static const char find_args[] = "-path ./.git -prune -o ! -type d";
-	abx_autofree char *host = tree_of(unit_path("host"), find_args, "");
-	abx_autofree char *box = tree_of(seed_box_dir(), find_args, "");
-
-	ck_assert_str_eq(host, box);
-}
 
 START_TEST(nothing_changed)
 {
@@ -337,19 +260,6 @@ START_TEST(links_that_leave)
 }
 END_TEST
 
-START_TEST(repositories_in_the_box)
-{
-	begin(ONE);
-	in_box("git init -q one && (cd one && echo 1 >1 && git add . && "
-	       "git -c user.name=x -c user.email=x commit -qm 1) && "
-	       "git init -q two && echo 2 >two/2 && echo x >x");
-	apply();
-	is_listed("A one: a repository of its own, not brought back\n"
-		  "A two: a repository of its own, not brought back\nA x\n");
-	sh("test ! -e one && test ! -e two && test -e x");
-}
-END_TEST
-
 START_TEST(no_record_in_the_box)
 {
 	const struct abx_box_io io = seed_box_io();
@@ -380,7 +290,7 @@ START_TEST(two_at_once)
 	in_box("for i in 1 2 3 4 5 6 7 8 9; do echo $i >n$i; done");
 	in_box("true");
 	{
-		struct abx_changes first = {NULL, 0};
+		struct abx_changes first = {0};
 		const struct abx_box_io io = seed_box_io();
 
 		unit_ok(abx_back_changes_io(&io, &back, &first, &unit_err));
@@ -394,13 +304,13 @@ END_TEST
 
 /* ---- diff ---- */
 
-static char *diffed(bool stat, bool color)
+static char *diffed(const struct abx_diff_how *how)
 {
 	const struct abx_box_io io = seed_box_io();
 	const int fd = open(unit_path("diff"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	ck_assert_int_ge(fd, 0);
-	unit_ok(abx_back_diff_io(&io, &back, stat, color, fd, &unit_err));
+	unit_ok(abx_back_diff_io(&io, &back, how, fd, NULL, &unit_err));
 	(void)close(fd);
 	return unit_read("diff");
 }
@@ -412,14 +322,14 @@ START_TEST(diff_text)
 	begin(ONE);
 	in_box("echo more >>a.txt; printf 'x\\0' >bin; git add .; git commit -qm x; echo u >u; "
 	       "git config --global diff.noprefix true; git config --global color.ui never");
-	plain = diffed(false, false);
+	plain = diffed(&(struct abx_diff_how){0});
 	unit_has(plain, "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1,2 @@\n alpha\n+more\n");
 	unit_has(plain, "Binary files /dev/null and b/bin differ");
 	unit_has(plain, "+++ b/u\n");
 	ck_assert_ptr_null(strchr(plain, '\033'));
-	stat = diffed(true, false);
+	stat = diffed(&(struct abx_diff_how){.form = ABX_DIFF_STAT});
 	unit_has(stat, "3 files changed, 2 insertions(+)");
-	color = diffed(false, true);
+	color = diffed(&(struct abx_diff_how){.color = true});
 	unit_has(color, "\033[");
 }
 END_TEST
@@ -490,7 +400,6 @@ static Suite *suite(void)
 				      touched_is_no_conflict,
 				      links_and_files_in_the_way,
 				      links_that_leave,
-				      repositories_in_the_box,
 				      no_record_in_the_box,
 				      damaged_manifest,
 				      two_at_once,

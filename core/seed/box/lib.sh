@@ -36,33 +36,49 @@ rgit() {
 	git --git-dir="$rec" --work-tree="$at" "$@"
 }
 
-# add_all [OPTION...]: the work tree of the current record into its index, but for what lies
-# in nested repositories.  OPTIONs are git's.
-add_all() (
+# is_real PATH: a directory of the workspace, which no link leads to.
+is_real() {
+	[ "$(cd "$dir/$1" 2>/dev/null && pwd -P && echo .)" = "$(cd "$dir" && pwd -P)/$1
+." ]
+}
+
+# scoped COMMAND...: git's COMMAND for the work tree of the current record, but for what lies in
+# nested repositories and what is too large to come back ($large.N).
+scoped() (
 	cd "$at" || exit 1
-	opts=$*
-	set --
-	for n in "$shadow"/nested/*; do
-		[ -d "$n" ] || continue
-		sub=$(cat "$n/path" && echo .) || exit 1
+	all=1
+	for n in "$shadow"/nested/* ${large:+"$large".*}; do
+		case $n in
+		"$shadow"/nested/*) name=$n/path ;;
+		*) name=$n ;;
+		esac
+		[ -f "$name" ] || continue
+		sub=$(cat "$name" && echo .) || exit 1
 		sub=${sub%.}
 		case $sub in
 		"${path:+$path/}"?*) ;;
 		*) continue ;;
 		esac
+		[ "$name" = "$n" ] || is_real "$sub" || continue
 		sub=${sub#"${path:+$path/}"}
-		[ -d "$sub" ] || continue
 		# What lies deeper belongs to the one that holds it.
 		for other do
+			case $other in ":(exclude,literal)"*) ;; *) continue ;; esac
 			case $sub in "${other#:(exclude,literal)}"/*) continue 2 ;; esac
 		done
+		[ -z "$all" ] || set -- "$@" -- .
+		all=
 		set -- "$@" ":(exclude,literal)$sub"
 	done
-	[ $# = 0 ] || set -- -- . "$@"
-	[ ! -f "$rec/plain" ] || set -- -f "$@"
-	# shellcheck disable=SC2086
-	rgit $opts add -A --ignore-errors "$@" </dev/null
+	rgit "$@" </dev/null
 )
+
+# add_all [OPTION...]: the work tree of the current record into its index.  OPTIONs are git's.
+add_all() {
+	set -- "$@" add -A --ignore-errors
+	[ ! -f "$rec/plain" ] || set -- "$@" -f
+	scoped "$@"
+}
 
 # compose INDEX TREE: TREE into INDEX, of the workspace, where the current record belongs.
 compose() (

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2154
 # The current tree of the workspace, in $tree; by indexes of this process's own, so that two of
-# these at once do not meet, which become the next one's starting point.
+# these at once do not meet, which become the next one's starting point.  What is not in it though
+# it is no ignored file is named in $notes: "large PATH", "special PATH", or "left PREFIX" with
+# paths and an empty one, each with a NUL behind it.
 command -v git >/dev/null 2>&1 || exit 91
 [ -d "$shadow" ] || exit 93
 tmp=index.$$ partial=
+notes=$shadow/$tmp.notes large=$shadow/$tmp.large special=$shadow/$tmp.special
 clear_up() {
 	for n in "$shadow" "$shadow"/nested/*; do
 		rm -f "$n/$tmp" "$n/$tmp".*
@@ -14,19 +17,117 @@ clear_up() {
 trap clear_up EXIT
 trap 'exit 90' HUP INT TERM
 
+# Git would read a file to its end, however long it is, and says nothing of what is no file.
+# Each path in a file of its own: a name can have any byte.
+find_odd() {
+	[ -n "${max-}" ] || return 0
+	find . -name .git -prune -o \
+		\( -type f -size +"${max}c" -o ! -type f ! -type d ! -type l \) -exec sh -c '
+		n=$(cat "$2.n" 2>/dev/null || echo 0) large=$1 special=$2
+		shift 2
+		for f do
+			n=$((n + 1))
+			[ $n -le 1000 ] || break
+			to=$special
+			[ ! -f "$f" ] || to=$large
+			printf %s "${f#./}" >"$to.$n"
+		done
+		echo $n >"$special.n"' sh "$large" "$special" {} + 2>/dev/null
+	[ "$(cat "$special.n" 2>/dev/null || echo 0)" -le 1000 ] ||
+		fail 'more than 1000 files are too large or no files at all'
+	rm -f "$special.n"
+}
+
+# Those of them that belong to the current record and are not ignored.
+note_odd() (
+	cd "$at" || exit 1
+	for n in "$large".* "$special".*; do
+		[ -f "$n" ] || continue
+		f=$(cat "$n" && echo .)
+		f=${f%.}
+		case $f in
+		"${path:+$path/}"?*) f=${f#"${path:+$path/}"} ;;
+		*) continue ;;
+		esac
+		case $n in
+		"$large".*)
+			found=$(rgit ls-files -o -m $std -z -- ":(literal)$f" | tr -d '\000')
+			[ "$found" = "$f" ] || continue
+			printf 'large %s\000' "${path:+$path/}$f"
+			;;
+		*)
+			[ -n "$std" ] && rgit check-ignore -q -- "$f" 2>/dev/null && continue
+			printf 'special %s\000' "${path:+$path/}$f"
+			;;
+		esac
+	done >>"$notes"
+)
+
+# Repositories in the index of the current record, one a line, in git's quotes.
+repositories() {
+	rgit ls-files -s | sed -n 's/^160000 [0-9a-f]* 0	//p'
+}
+
+# place MODE: an entry below each repository of $rec/$tmp.tried, or none (0).
+place() {
+	sed -e 1d -e 's/"$/\/.agentbox"/;t' -e 's/$/\/.agentbox/' "$rec/$tmp.tried" |
+		sed "s/^/$1 $empty	/" | rgit update-index --index-info || exit 90
+}
+
+# Those that nobody sent are directories like others: git walks into one when the index has
+# something below it.  One without a commit is what it could not add.
+open_repositories() {
+	empty=
+	while :; do
+		{
+			repositories | grep -vxF -f "$rec/$tmp.links"
+			[ -n "$whole" ] || scoped ls-files -o $std |
+				sed -n 's/\/\("\{0,1\}\)$/\1/p'
+		} | grep -vxF -f "$rec/$tmp.tried" >"$rec/$tmp.new"
+		[ -s "$rec/$tmp.new" ] || break
+		cat "$rec/$tmp.new" >>"$rec/$tmp.tried"
+		[ -n "$empty" ] || empty=$(rgit hash-object -w --stdin </dev/null) || exit 90
+		sed "s/^/0 $empty	/" "$rec/$tmp.new" | rgit update-index --index-info ||
+			exit 90
+		place 100644
+		add_whole
+		# What it found no file in is not there any more, and there may be more in it.
+		[ -n "$whole" ] || place 100644
+	done
+	[ -z "$empty" ] || place 0
+}
+
+add_whole() {
+	whole=1
+	add_all >/dev/null 2>"$rec/$tmp.err" || whole=
+}
+
 take() {
-	GIT_INDEX_FILE=$rec/$tmp
+	GIT_INDEX_FILE=$rec/$tmp std=--exclude-standard
 	export GIT_INDEX_FILE
+	[ ! -f "$rec/plain" ] || std=
 	[ ! -f "$rec/index" ] || cp -p "$rec/index" "$rec/$tmp" || fail 'cp failed'
-	add_all >/dev/null 2>"$rec/$tmp.err" || partial=1
+	# No path is like this one; some versions of grep take no empty list.
+	{ echo // && repositories; } >"$rec/$tmp.links" && echo // >"$rec/$tmp.tried" || exit 90
+	add_whole
+	open_repositories
 	tree=$(rgit write-tree) || {
 		cat "$rec/$tmp.err" >&2
 		exit 90
 	}
-	[ -z "$partial" ] || cat "$rec/$tmp.err" >&2
+	note_odd
+	if [ -z "$whole" ]; then
+		partial=1
+		{
+			printf 'left %s\000' "$path" && scoped ls-files -z -o -m $std &&
+				printf '\000'
+		} >>"$notes" || exit 90
+	fi
 	unset GIT_INDEX_FILE
 }
 
+find_odd
+: >"$notes" || fail "cannot write to $shadow in the box"
 take
 if [ -d "$shadow/nested" ]; then
 	cp -p "$rec/$tmp" "$shadow/all.$$" || fail 'cp failed'
@@ -34,7 +135,7 @@ if [ -d "$shadow/nested" ]; then
 	n=0
 	while n=$((n + 1)) && [ -d "$shadow/nested/$n" ]; do
 		enter "$shadow/nested/$n"
-		[ -d "$at" ] || continue
+		is_real "$path" || continue
 		take
 		compose "$shadow/all.$$" "$tree" || exit 90
 	done
