@@ -31,6 +31,7 @@
 #define READY_MAX_WAIT_MS 1000
 #define SEED_TIMEOUT_MS 3600000
 #define RESTART_TIMEOUT_MS 300000
+#define MAX_SEED_BYTES ((uint64_t)1 << 30) /* for a provider that is not on this machine */
 
 /* Everything a create has in its hands. */
 struct create {
@@ -44,6 +45,7 @@ struct create {
 	struct abx_origin origin;
 	struct abx_inspection look;
 	struct abx_seed_options how;
+	struct abx_strv included;
 	struct abx_seed *seed;
 	struct abx_env env;
 	struct abx_box_spec spec;
@@ -116,6 +118,22 @@ static int load_spec(struct create *c, struct abx_err *err)
 	return r < 0 ? r : load_timeout(c, err);
 }
 
+static void load_included(struct create *c)
+{
+	const char *at = abx_config_get(c->config, "box.include_ignored", NULL);
+
+	if (c->how.include_ignored && c->how.include_ignored->len)
+		return;
+	while (at) {
+		const size_t len = strcspn(at, ",");
+
+		if (len)
+			abx_strv_take(&c->included, abx_xstrndup(at, len));
+		at = at[len] ? at + len + 1 : NULL;
+	}
+	c->how.include_ignored = &c->included;
+}
+
 /* Which state of the project. */
 static int load_seed_options(struct create *c, struct abx_err *err)
 {
@@ -141,6 +159,10 @@ static int load_seed_options(struct create *c, struct abx_err *err)
 	if (c->origin.point.ref && given)
 		return abx_err_set(err, ABX_EUSAGE,
 				   "%s: a box from a checkpoint has the project of that", given);
+	load_included(c);
+	if (c->how.include_ignored && c->how.include_ignored->len > ABX_SEED_MAX_GLOBS)
+		return abx_err_set(err, ABX_EUSAGE, "--include-ignored: more than %d of them",
+				   ABX_SEED_MAX_GLOBS);
 	return o->depth || !depth || !*depth ? 0 : abx_parse_depth(depth, &c->how.depth, err);
 }
 
@@ -281,6 +303,25 @@ static int reserve(struct create *c, struct abx_err *err)
 	return 0;
 }
 
+/* Nobody wants to learn after an hour that node_modules was among it. */
+static int check_amount(struct create *c, struct abx_err *err)
+{
+	const bool local = abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL;
+	const char *text = abx_config_get(c->config, "box.max_seed", NULL);
+	const struct abx_seed_info *info = abx_seed_info(c->seed);
+	uint64_t max = local ? UINT64_MAX : MAX_SEED_BYTES;
+	abx_autofree char *largest = NULL;
+	int r = text && *text ? abx_parse_size_bytes(text, &max, err) : 0;
+
+	if (r < 0)
+		return r;
+	if (info->bytes > max)
+		largest = abx_seed_largest(c->seed);
+	if (c->req->amount && (largest || !local))
+		return c->req->amount(c->req->amount_ctx, info, largest, err);
+	return largest ? abx_create_too_large(info, largest, err) : 0;
+}
+
 static int inspect(struct create *c, struct abx_err *err)
 {
 	abx_autofree char *spool = NULL;
@@ -295,7 +336,8 @@ static int inspect(struct create *c, struct abx_err *err)
 	 * workspace is known to be one that can be carried. */
 	if (abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL)
 		return abx_inspection_start(&c->look, c->workspace, spool, &c->how, err);
-	return abx_seed_inspect(c->workspace, spool, &c->how, &c->seed, err);
+	r = abx_seed_inspect(c->workspace, spool, &c->how, &c->seed, err);
+	return r < 0 ? r : check_amount(c, err);
 }
 
 static int journal(struct create *c, const char *step, enum abx_journal_phase phase,
@@ -466,8 +508,11 @@ static int seed(struct create *c, struct abx_err *err)
 	if (c->origin.point.ref)
 		return adopt_origin(c, err);
 	r = abx_home_dir(&c->app->home, &dir, err, "boxes/%s", c->box.id);
-	if (r == 0 && !c->seed)
+	if (r == 0 && !c->seed) {
 		r = abx_inspection_finish(&c->look, &c->seed, err);
+		if (r == 0)
+			r = check_amount(c, err);
+	}
 	if (r == 0)
 		r = journal(c, "seed", ABX_JOURNAL_INTENT, NULL, err);
 	if (r < 0)
@@ -596,6 +641,7 @@ static void release(struct create *c)
 	abx_env_release(&c->env);
 	abx_box_spec_release(&c->spec);
 	abx_strv_release(&c->volume_ids);
+	abx_strv_release(&c->included);
 	abx_box_release(&c->box);
 	abx_config_close(c->config);
 	abx_cleanup_close(&c->lock);
@@ -610,6 +656,30 @@ int abx_create_check(struct abx_app *app, const struct abx_create *req, struct a
 
 	release(&c);
 	return r;
+}
+
+static void fill_created(const struct abx_seed_info *info, struct abx_created *ret)
+{
+	ret->files = info->files;
+	ret->bytes = info->bytes;
+	ret->commits = info->commits;
+	ret->ignored = info->n_ignored;
+	ret->skipped = info->skipped;
+	if (info->n_ignored)
+		(void)snprintf(ret->ignored_names, sizeof(ret->ignored_names), "%s",
+			       info->ignored_names);
+	if (info->skipped)
+		abx_quote_text(info->skipped_first, ret->skipped_name, sizeof(ret->skipped_name));
+}
+
+int abx_create_too_large(const struct abx_seed_info *info, const char *largest, struct abx_err *err)
+{
+	(void)abx_err_set(err, ABX_EPOLICY,
+			  "workspace: %.1f MiB in %llu files are more than box.max_seed: %s",
+			  (double)info->bytes / (1 << 20), (unsigned long long)info->files,
+			  largest);
+	return abx_err_remedy(err, "add -y, list what the box does not need in .agentboxignore, or "
+				   "set box.max_seed");
 }
 
 int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx_box *ret,
@@ -629,9 +699,7 @@ int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx
 		const struct abx_seed_info *info = c.seed ? abx_seed_info(c.seed) : NULL;
 
 		if (info) {
-			*ret_created = (struct abx_created){.files = info->files,
-							    .bytes = info->bytes,
-							    .commits = info->commits};
+			fill_created(info, ret_created);
 			for (size_t k = 0; k < info->notes->len; k++)
 				abx_strv_add(&ret_created->notes, info->notes->items[k]);
 		}

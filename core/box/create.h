@@ -32,7 +32,13 @@ struct abx_create {
 	int64_t timeout_ms;		  /* life of the box; 0 = the provider's own */
 	bool has_timeout;		  /* otherwise as configured */
 	const struct abx_spec_args *spec; /* network, limits, mounts, ...; may be NULL */
-	struct abx_seed_options seed;	  /* depth 0: as configured */
+	struct abx_seed_options seed;	  /* depth 0, no include_ignored: as configured */
+	/* A provider that is not on this machine is about to be sent so much: say it.  With
+	 * `largest` it is more than box.max_seed: a negative code ends it.  NULL: nothing is
+	 * said, and too much is refused. */
+	int (*amount)(void *ctx, const struct abx_seed_info *info, const char *largest,
+		      struct abx_err *err);
+	void *amount_ctx;
 };
 
 /* What travelled: nothing, for a box from a snapshot. */
@@ -40,6 +46,9 @@ struct abx_created {
 	uint64_t files, bytes;
 	uint64_t commits;      /* where history was cut; 0: all */
 	struct abx_strv notes; /* lines for people; the caller's */
+	/* What stayed here: ignored files and directories; sockets, FIFOs and devices. */
+	uint64_t ignored, skipped;
+	char ignored_names[256], skipped_name[256]; /* the first of them, printable */
 };
 
 /* Only what would be refused before anything is made. */
@@ -49,5 +58,9 @@ int abx_create_check(struct abx_app *app, const struct abx_create *req, struct a
  * is left is recorded and the error says how to remove it. */
 int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx_box *ret,
 		   struct abx_created *ret_created, struct abx_err *err);
+
+/* The refusal of too much, ABX_EPOLICY. */
+int abx_create_too_large(const struct abx_seed_info *info, const char *largest,
+			 struct abx_err *err);
 
 #endif

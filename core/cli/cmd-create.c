@@ -11,8 +11,52 @@ struct create_cmd {
 	struct abx_create req;
 	struct abx_spec_args spec;
 	struct abx_strv vars, files, mounts, volumes, ports;
+	struct abx_strv included;
 	const char *count, *depth;
 };
+
+static void report_left_out(const struct abx_created *c)
+{
+	if (c->ignored)
+		(void)printf("%llu ignored %s stay%s here (%s): --include-ignored GLOB takes %s "
+			     "along\n",
+			     (unsigned long long)c->ignored,
+			     c->ignored == 1 ? "file or directory" : "files and directories",
+			     c->ignored == 1 ? "s" : "", c->ignored_names,
+			     c->ignored == 1 ? "it" : "them");
+	if (c->skipped)
+		(void)printf("%llu socket%s, FIFO%s or device%s stay%s here, first '%s'\n",
+			     (unsigned long long)c->skipped, c->skipped == 1 ? "" : "s",
+			     c->skipped == 1 ? "" : "s", c->skipped == 1 ? "" : "s",
+			     c->skipped == 1 ? "s" : "", c->skipped_name);
+}
+
+/* What is about to be sent somewhere else; more than configured is asked about. */
+static int on_amount(void *ctx, const struct abx_seed_info *info, const char *largest,
+		     struct abx_err *err)
+{
+	struct abx_cli *cli = ctx;
+	const double mib = (double)info->bytes / (1 << 20);
+
+	if (!cli->json)
+		(void)fprintf(stderr, "%llu file%s, %.1f MiB\n", (unsigned long long)info->files,
+			      info->files == 1 ? "" : "s", mib);
+	if (!largest || cli->yes)
+		return 0;
+	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return abx_create_too_large(info, largest, err);
+	return abx_ask(cli, err, "%.1f MiB are more than box.max_seed: %s; send them", mib,
+		       largest);
+}
+
+/* The same on many threads, where nothing can be asked. */
+static int on_amount_of_many(void *ctx, const struct abx_seed_info *info, const char *largest,
+			     struct abx_err *err)
+{
+	const struct abx_cli *cli = ctx;
+
+	return largest && !cli->yes ? abx_create_too_large(info, largest, err) : 0;
+}
 
 static int report(struct abx_cli *cli, const struct abx_box *box, const struct abx_created *c,
 		  struct abx_err *err)
@@ -33,6 +77,7 @@ static int report(struct abx_cli *cli, const struct abx_box *box, const struct a
 	if (c->commits)
 		(void)printf("history: the newest %llu commit%s; all of it with --depth full\n",
 			     (unsigned long long)c->commits, c->commits == 1 ? "" : "s");
+	report_left_out(c);
 	return abx_out_line(err,
 			    "next: agentbox exec %s -- COMMAND; agentbox diff %s; "
 			    "agentbox download %s; agentbox destroy %s",
@@ -86,6 +131,9 @@ static int create(struct abx_cli *cli, struct create_cmd *c, struct abx_err *err
 	c->spec.volumes = &c->volumes;
 	c->spec.ports = &c->ports;
 	c->req.spec = &c->spec;
+	c->req.seed.include_ignored = &c->included;
+	c->req.amount = c->count ? on_amount_of_many : on_amount;
+	c->req.amount_ctx = cli;
 	c->req.provider = cli->provider;
 	c->req.env = &env;
 	c->req.has_timeout = c->req.timeout_ms >= 0;
@@ -116,6 +164,8 @@ static int run_options(struct abx_cli *cli, struct create_cmd *c, int argc, char
 		{0, "no-dirty", ABX_OPT_KIND_FLAG, &seed->no_dirty, NULL, "only what is committed"},
 		{0, "depth", ABX_OPT_KIND_TEXT, &c->depth, "N",
 		 "commits of history that go along, or full (default: all where it is small)"},
+		{0, "include-ignored", ABX_OPT_KIND_LIST, &c->included, "GLOB",
+		 "ignored files that go along all the same"},
 		{0, "image", ABX_OPT_KIND_TEXT, &req->image, "IMAGE",
 		 "boot from this; local: also a directory or tar of a root file system"},
 		{0, "snapshot", ABX_OPT_KIND_TEXT, &req->snapshot, "NAME",
@@ -164,6 +214,7 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 	int r = run_options(cli, &c, argc, argv, err);
 
 	abx_strv_release(&c.vars);
+	abx_strv_release(&c.included);
 	abx_strv_release(&c.files);
 	abx_strv_release(&c.mounts);
 	abx_strv_release(&c.volumes);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/seed/cursor.h"
+#include "core/seed/ignore.h"
 #include "core/seed/layout.h"
 #include "core/util/parse.h"
 #include "core/util/walk.h"
@@ -89,6 +90,23 @@ static bool holds_repository(int dirfd, const char *name)
 	return fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+/* What macOS puts beside a file where it cannot keep what else belongs to that: "._x" beside
+ * "x", with the mark of its format. */
+static bool is_apple_double(const struct abx_walk_item *item)
+{
+	static const unsigned char magic[] = {0x00, 0x05, 0x16, 0x07};
+	unsigned char start[sizeof(magic)];
+	abx_autoclose int fd = -1;
+	struct stat st;
+
+	if (strncmp(item->name, "._", 2) != 0 || !item->name[2] ||
+	    fstatat(item->dirfd, item->name + 2, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	fd = openat(item->dirfd, item->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fd >= 0 && read(fd, start, sizeof(start)) == (ssize_t)sizeof(start) &&
+	       memcmp(start, magic, sizeof(magic)) == 0;
+}
+
 static int visit(void *ctx, const struct abx_walk_item *item, struct abx_err *err)
 {
 	struct collect *c = ctx;
@@ -100,9 +118,12 @@ static int visit(void *ctx, const struct abx_walk_item *item, struct abx_err *er
 		return ABX_WALK_SKIP;
 	}
 	if (type != S_IFREG && type != S_IFDIR && type != S_IFLNK) {
-		c->out->skipped++;
+		if (!c->out->skipped++)
+			c->out->skipped_first = abx_xstrdup(item->path);
 		return 0;
 	}
+	if (type == S_IFREG && is_apple_double(item))
+		return 0;
 	r = check_readable(c, item->dirfd, item->name, item->path, item->st, err);
 	if (r == 0)
 		(void)add(c, item->path, item->st);
@@ -256,18 +277,45 @@ int abx_seed_files_known(const struct abx_seed_known *known, struct abx_seed_fil
 	int r = add_top(&c, err);
 
 	abx_cursor_init(&c.cursor, known->root_fd);
-	while (r == 0 && (i < known->index->len || j < known->status->untracked.len)) {
+	while (r == 0 && (i < known->index->len || j < known->others->len)) {
 		const char *t = i < known->index->len ? known->index->entries[i].path : NULL;
-		const char *u =
-			j < known->status->untracked.len ? known->status->untracked.items[j] : NULL;
+		const char *u = j < known->others->len ? known->others->items[j] : NULL;
 
 		if (t && (!u || strcmp(t, u) < 0))
 			r = add_tracked(&c, i++, err);
 		else
-			r = add_untracked(&c, known->status->untracked.items[j++], err);
+			r = add_untracked(&c, known->others->items[j++], err);
 	}
 	abx_cursor_release(&c.cursor);
 	return r;
+}
+
+/* Is it among them?  Directories are there with a slash. */
+static bool is_among(const struct abx_seed_file *f, const struct abx_strv *paths)
+{
+	abx_autofree char *dir = S_ISDIR(f->mode) ? abx_xasprintf("%s/", f->path) : NULL;
+
+	return abx_paths_have(paths, dir ? dir : f->path);
+}
+
+void abx_seed_files_drop(struct abx_seed_files *f, const struct abx_strv *paths)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < f->len; i++) {
+		const struct abx_seed_file *item = &f->items[i];
+
+		if (!is_among(item, paths)) {
+			f->items[kept++] = *item;
+			continue;
+		}
+		if (!S_ISDIR(item->mode)) {
+			f->files--;
+			f->bytes -= item->size;
+		}
+		free(item->path);
+	}
+	f->len = kept;
 }
 
 void abx_seed_files_release(struct abx_seed_files *f)
@@ -276,5 +324,6 @@ void abx_seed_files_release(struct abx_seed_files *f)
 		free(f->items[i].path);
 	free(f->items);
 	abx_strv_release(&f->gone);
+	free(f->skipped_first);
 	memset(f, 0, sizeof(*f));
 }

@@ -4,7 +4,8 @@
  *
  * Of a repository: what is tracked and there, and what is untracked and not ignored, with the
  * directories that hold them.  Of a plain directory: everything.  A directory comes before
- * what it holds, which comes together.  Sockets, FIFOs and devices are counted and left out.
+ * what it holds, which comes together.  Sockets, FIFOs and devices are counted and left out;
+ * git does not name untracked ones.
  */
 #ifndef ABX_SEED_FILES_H
 #define ABX_SEED_FILES_H
@@ -29,6 +30,7 @@ struct abx_seed_files {
 	size_t len, cap;
 	uint64_t files, bytes; /* without directories */
 	uint64_t skipped;
+	char *skipped_first;
 	struct abx_strv gone; /* what git has just seen, and is not there any more */
 };
 
@@ -43,7 +45,8 @@ struct abx_seed_known {
 	int root_fd;	       /* of the repository's work tree */
 	const struct abx_index *index;
 	const struct abx_status *status;
-	const bool *raw; /* for each index entry: not what its blob is; NULL = none */
+	const struct abx_strv *others; /* what is not tracked and travels, sorted */
+	const bool *raw;	       /* for each index entry: not what its blob is; NULL = none */
 	/* Get the paths of repositories in it, and of submodules that are not checked out. */
 	struct abx_strv *nested, *absent;
 };
@@ -51,6 +54,8 @@ struct abx_seed_known {
  * with files that this one tracks. */
 int abx_seed_files_known(const struct abx_seed_known *known, struct abx_seed_files *ret,
 			 struct abx_err *err);
+/* Without those; `paths` is sorted, and directories end with a slash in it. */
+void abx_seed_files_drop(struct abx_seed_files *f, const struct abx_strv *paths);
 void abx_seed_files_release(struct abx_seed_files *f);
 
 #endif

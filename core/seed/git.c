@@ -12,7 +12,7 @@
 #include "core/util/parse.h"
 #include "core/util/rand.h"
 
-#define MAX_ARGS 32
+#define MAX_ARGS 80
 #define STDERR_MAX (256 * 1024)
 #define STDERR_RESERVED 4096
 

@@ -21,6 +21,8 @@ void abx_seed_note(struct abx_seed *s, const char *fmt, ...)
 	va_end(ap);
 	abx_strv_add(&s->notes, text);
 }
+#define NAMED 3U /* ignored files that are named */
+#define NAMES_MAX 512
 
 static int add_repo(struct abx_seed *s, const char *path, struct abx_git_place *place,
 		    struct abx_seed_want *want, struct abx_err *err)
@@ -116,6 +118,38 @@ static int add_all_modules(struct abx_seed *s, size_t at, struct abx_err *err)
 	return code;
 }
 
+/* Of a plain tree anything can be kept here. */
+static int drop_staying(struct abx_seed *s, struct abx_strv *nested, struct abx_err *err)
+{
+	struct abx_strv paths = {NULL, 0, 0}, stay = {NULL, 0, 0};
+	int r;
+
+	if (!s->ignore.dir)
+		return 0;
+	for (size_t i = 0; i < s->files.len; i++) {
+		const struct abx_seed_file *f = &s->files.items[i];
+
+		abx_strv_take(&paths, abx_xasprintf("%s%s", f->path, S_ISDIR(f->mode) ? "/" : ""));
+	}
+	for (size_t i = 0; i < nested->len; i++)
+		abx_strv_take(&paths, abx_xasprintf("%s/", nested->items[i]));
+	r = abx_ignore_ask(&s->ignore, "", &paths, &stay, err);
+	if (r == 0) {
+		abx_seed_files_drop(&s->files, &stay);
+		for (size_t i = 0; i < stay.len; i++) {
+			char *path = stay.items[i];
+
+			if (path[strlen(path) - 1] == '/')
+				path[strlen(path) - 1] = '\0';
+		}
+		abx_paths_sort(&stay);
+		abx_paths_drop(nested, &stay);
+	}
+	abx_strv_release(&paths);
+	abx_strv_release(&stay);
+	return r;
+}
+
 static int inspect_plain(struct abx_seed *s, struct abx_err *err)
 {
 	const struct abx_seed_options *o = &s->options;
@@ -128,6 +162,8 @@ static int inspect_plain(struct abx_seed *s, struct abx_err *err)
 				   "and no commits to choose from",
 				   s->shown);
 	r = abx_seed_files_walk(s->workspace, s->root_fd, &s->files, &nested, err);
+	if (r == 0)
+		r = drop_staying(s, &nested, err);
 	if (r == 0)
 		r = add_all_nested(s, &nested, err);
 	abx_strv_release(&nested);
@@ -148,6 +184,35 @@ static int inspect_git(struct abx_seed *s, struct abx_git_place *place, struct a
 	return clean ? add_all_modules(s, 0, err) : add_all_nested(s, &s->repos[0]->nested, err);
 }
 
+/* How many there are, and the first ones of all repositories as a text. */
+static void fill_ignored(struct abx_seed *s)
+{
+	struct abx_buf text = ABX_BUF_INIT(NAMES_MAX);
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->n_repos; i++) {
+		const struct abx_seed_repo *r = s->repos[i];
+
+		for (size_t k = 0; k < r->status.ignored.len; k++) {
+			abx_autofree char *path = abx_xasprintf(
+				"%s%s%s", r->path, *r->path ? "/" : "", r->status.ignored.items[k]);
+			char shown[64];
+
+			if (n++ >= NAMED)
+				continue;
+			abx_quote_text(path, shown, sizeof(shown));
+			abx_buf_addf(&text, "%s%s", n > 1 ? ", " : "", shown);
+		}
+	}
+	if (n > NAMED)
+		abx_buf_adds(&text, ", ...");
+	s->info.n_ignored = n;
+	free(s->ignored_names);
+	s->ignored_names = n ? abx_xstrdup(abx_buf_str(&text)) : NULL;
+	s->info.ignored_names = s->ignored_names;
+	abx_buf_release(&text);
+}
+
 static void fill_info(struct abx_seed *s)
 {
 	const struct abx_seed_repo *root = abx_seed_root(s);
@@ -157,6 +222,8 @@ static void fill_info(struct abx_seed *s)
 	s->info.files = s->files.files;
 	s->info.bytes = s->files.bytes;
 	s->info.skipped = s->files.skipped;
+	s->info.skipped_first = s->files.skipped_first;
+	fill_ignored(s);
 	s->info.repos = s->n_repos;
 	s->info.notes = &s->notes;
 	s->info.commits = root ? root->n_commits : 0;
@@ -174,6 +241,11 @@ static int inspect(struct abx_seed *s, struct abx_err *err)
 	r = abx_layout_find(s->workspace, s->spool, &kind, &place, err);
 	if (r < 0)
 		return r;
+	r = abx_ignore_open(s->workspace, s->root_fd, s->spool, &s->ignore, err);
+	if (r < 0) {
+		abx_git_place_release(&place);
+		return r;
+	}
 	s->info.git = kind == ABX_WORKSPACE_GIT;
 	r = s->info.git ? inspect_git(s, &place, err) : inspect_plain(s, err);
 	abx_git_place_release(&place);
@@ -192,6 +264,7 @@ static void forget(struct abx_seed *s)
 	abx_seed_files_release(&s->files);
 	abx_strv_release(&s->taken);
 	abx_strv_release(&s->notes);
+	abx_ignore_release(&s->ignore);
 	abx_cleanup_close(&s->root_fd);
 	s->moved = false;
 	s->round++;
@@ -268,6 +341,7 @@ void abx_seed_free(struct abx_seed *s)
 	if (s->spool_fd >= 0)
 		(void)close(s->spool_fd);
 	abx_strv_release(&s->unsteady);
+	free(s->ignored_names);
 	free(s->workspace);
 	free(s->spool);
 	free(s);

@@ -126,7 +126,7 @@ static int read_refs(struct abx_seed_repo *r, struct abx_git_job *job, struct ab
 }
 
 struct jobs {
-	struct abx_git_job config, attrs, status, refs;
+	struct abx_git_job config, attrs, status, refs, included;
 };
 
 /* Is there any such ref?  Looking is cheaper than asking git. */
@@ -151,7 +151,8 @@ static const char *const replace_args[] = {"for-each-ref", "--format=%(objectnam
 					   "refs/replace", NULL};
 
 /* Run git, as much at once as can be, the longest first. */
-static int start_git(struct abx_seed_repo *r, int64_t depth, struct jobs *j, struct abx_err *err)
+static int start_git(struct abx_seed_repo *r, const struct abx_seed_options *o, struct jobs *j,
+		     struct abx_err *err)
 {
 	int code = 0;
 
@@ -160,19 +161,22 @@ static int start_git(struct abx_seed_repo *r, int64_t depth, struct jobs *j, str
 	if (code == 0 && j->refs.pid)
 		code = read_refs(r, &j->refs, err);
 	if (code == 0)
-		code = abx_seed_pack_start(r, depth, err);
+		code = abx_seed_pack_start(r, o->depth, err);
 	if (code == 0)
 		code = abx_git_start(&r->git, abx_status_args, NULL, 0, &j->status, err);
 	if (code == 0)
 		code = abx_git_start(&r->git, config_args, NULL, 0, &j->config, err);
+	if (code == 0)
+		code = abx_included_start(&r->git, r->path, o->include_ignored, &j->included, err);
 	if (code == 0 && abx_attrs_matter(r->place.common_dir, &r->index))
 		code = abx_attrs_start(&r->git, &r->index, false, &j->attrs, err);
 	return code;
 }
 
-static int ask_git(struct abx_seed_repo *r, int64_t depth, struct jobs *j, struct abx_err *err)
+static int ask_git(struct abx_seed_repo *r, const struct abx_seed_options *o, struct jobs *j,
+		   struct abx_err *err)
 {
-	int code = start_git(r, depth, j, err);
+	int code = start_git(r, o, j, err);
 
 	if (code == 0)
 		code = finish_config(r, &j->config, err);
@@ -251,26 +255,80 @@ static int read_index(struct abx_seed_repo *r, struct abx_err *err)
 	return code;
 }
 
-static int list_files(const struct abx_seed *s, struct abx_seed_repo *r,
+/* What is ignored and stays here: not those that are included. */
+static void forget_ignored(struct abx_seed_repo *r)
+{
+	struct abx_strv *v = &r->status.ignored;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < v->len; i++) {
+		const size_t len = strlen(v->items[i]);
+		bool goes = abx_paths_have(&r->included, v->items[i]);
+
+		for (size_t n = 0; n < r->included.len && !goes; n++)
+			goes = v->items[i][len - 1] == '/' &&
+			       strncmp(r->included.items[n], v->items[i], len) == 0;
+		if (goes)
+			free(v->items[i]);
+		else
+			v->items[kept++] = v->items[i];
+	}
+	v->len = kept;
+}
+
+/* What is not tracked and travels, sorted. */
+static int list_others(const struct abx_seed *s, struct abx_seed_repo *r, struct jobs *j,
+		       struct abx_strv *ret, struct abx_err *err)
+{
+	struct abx_strv stay = {NULL, 0, 0};
+	int code = abx_included_finish(&j->included, &r->included, err);
+
+	if (code == 0)
+		code = abx_ignore_ask(&s->ignore, r->path, &r->status.untracked, &stay, err);
+	if (code == 0)
+		code = abx_ignore_ask(&s->ignore, r->path, &r->included, &stay, err);
+	if (code == 0) {
+		abx_paths_drop(&r->included, &stay);
+		abx_status_forget(&r->status, &stay);
+		forget_ignored(r);
+		for (size_t i = 0; i < r->status.untracked.len; i++)
+			abx_strv_add(ret, r->status.untracked.items[i]);
+		for (size_t i = 0; i < r->included.len; i++)
+			abx_strv_add(ret, r->included.items[i]);
+		abx_paths_sort(ret);
+	}
+	abx_strv_release(&stay);
+	return code;
+}
+
+static int list_files(const struct abx_seed *s, struct abx_seed_repo *r, struct jobs *j,
 		      struct abx_seed_files *files, struct abx_err *err)
 {
+	struct abx_strv others = {NULL, 0, 0};
 	const struct abx_seed_known known = {.workspace = s->workspace,
 					     .prefix = r->path,
 					     .root_fd = r->root_fd,
 					     .index = &r->index,
 					     .status = &r->status,
+					     .others = &others,
 					     .raw = r->attrs.raw,
 					     .nested = &r->nested,
 					     .absent = &r->absent};
 
-	return abx_seed_files_known(&known, files, err);
+	int code = list_others(s, r, j, &others, err);
+
+	if (code == 0)
+		code = abx_seed_files_known(&known, files, err);
+	abx_strv_release(&others);
+	return code;
 }
 
 /* A commit does not change, whatever is done meanwhile. */
 static int inspect_clean(const struct abx_seed *s, struct abx_seed_repo *r,
 			 struct abx_seed_files *files, struct abx_err *err)
 {
-	struct jobs j = {ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT};
+	struct jobs j = {ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT,
+			 ABX_GIT_JOB_INIT};
 	int code = abx_seed_repo_git(r, &r->git, err);
 
 	r->head_branch = abx_xstrdup_null(r->want.branch);
@@ -296,7 +354,8 @@ static int inspect_clean(const struct abx_seed *s, struct abx_seed_repo *r,
 static int inspect(const struct abx_seed *s, struct abx_seed_repo *r, struct abx_seed_files *files,
 		   struct abx_err *err)
 {
-	struct jobs j = {ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT};
+	struct jobs j = {ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT, ABX_GIT_JOB_INIT,
+			 ABX_GIT_JOB_INIT};
 	struct abx_err index_err = ABX_ERR_INIT;
 	int code, index_code;
 
@@ -315,13 +374,13 @@ static int inspect(const struct abx_seed *s, struct abx_seed_repo *r, struct abx
 	/* An index that is not understood may be of another object format: git says so. */
 	index_code = read_index(r, &index_err);
 	if (index_code != ABX_ENOTSUP)
-		code = ask_git(r, s->options.depth, &j, err);
+		code = ask_git(r, &s->options, &j, err);
 	if (code == 0 && index_code < 0) {
 		code = index_code;
 		*err = index_err;
 	}
 	if (code == 0)
-		code = list_files(s, r, files, err);
+		code = list_files(s, r, &j, files, err);
 	if (code == 0)
 		code = read_info(r, err);
 	if (code == 0)
@@ -330,6 +389,7 @@ static int inspect(const struct abx_seed *s, struct abx_seed_repo *r, struct abx
 	abx_git_abandon(&j.attrs);
 	abx_git_abandon(&j.status);
 	abx_git_abandon(&j.refs);
+	abx_git_abandon(&j.included);
 	return code;
 }
 
@@ -382,6 +442,7 @@ void abx_seed_repo_free(struct abx_seed_repo *r)
 	abx_underway_release(&r->underway);
 	abx_strv_release(&r->refs);
 	abx_strv_release(&r->nested);
+	abx_strv_release(&r->included);
 	abx_strv_release(&r->absent);
 	abx_buf_release(&r->exclude);
 	abx_buf_release(&r->attributes);

@@ -11,6 +11,7 @@
 #include "core/seed/files.h"
 #include "core/seed/git-config.h"
 #include "core/seed/git.h"
+#include "core/seed/ignore.h"
 #include "core/seed/layout.h"
 #include "core/seed/lfs.h"
 #include "core/seed/seed.h"
@@ -44,6 +45,7 @@ struct abx_seed_repo {
 	struct abx_buf sparse;		    /* the same, of a sparse checkout */
 	struct abx_buf shallow;		    /* for the box's .git/shallow */
 	size_t n_commits;		    /* that travel, when history was cut; or 0 */
+	struct abx_strv included;	    /* ignored files that travel, sorted */
 	struct abx_strv nested, absent;	    /* repositories in it; submodules not there */
 	struct abx_git_job pack;	    /* git pack-objects, until it is waited for */
 	bool packed;
@@ -60,6 +62,8 @@ struct abx_seed {
 	struct abx_seed_options options;
 	struct abx_seed_info info;
 	struct abx_strv notes;	     /* for people: what is not as they may expect */
+	struct abx_ignore ignore;
+	char *ignored_names;
 	struct abx_seed_files files; /* of all repositories, each after the one it lies in */
 	struct abx_seed_repo **repos;
 	size_t n_repos;

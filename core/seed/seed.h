@@ -31,10 +31,15 @@ struct abx_seed_info {
 	const char *head_branch;      /* the host's branch, or NULL */
 	uint64_t files, bytes;	      /* of the work tree */
 	uint64_t skipped;	      /* sockets, FIFOs, devices: not carried, said */
+	const char *skipped_first;
+	uint64_t n_ignored;	      /* files and directories that stay here */
+	const char *ignored_names;    /* the first of them, for a reader; or NULL */
 	size_t repos;		      /* with submodules and nested ones */
 	const struct abx_strv *notes; /* lines for people */
 	uint64_t commits;	      /* that travel where history was cut; 0: all do */
 };
+
+#define ABX_SEED_MAX_GLOBS 32
 
 struct abx_seed_options {
 	int64_t depth; /* commits of history; -1: all; 0: all where that is cheap */
@@ -42,7 +47,8 @@ struct abx_seed_options {
 	/* At most one of them; both NULL: HEAD.  The committed state of a branch, tag or commit;
 	 * or a branch that the box goes on with, with what is not committed when HEAD is on it. */
 	const char *from_branch, *use_branch;
-	bool skip_lfs; /* of Git LFS only the pointers */
+	const struct abx_strv *include_ignored; /* globs; lives as long as the seed; or NULL */
+	bool skip_lfs;				/* of Git LFS only the pointers */
 };
 
 /* Is this a name that git takes for a branch? */
@@ -54,6 +60,9 @@ int abx_seed_inspect(const char *workspace, const char *spool, const struct abx_
 		     struct abx_seed **ret, struct abx_err *err);
 void abx_seed_free(struct abx_seed *seed);
 const struct abx_seed_info *abx_seed_info(const struct abx_seed *seed);
+
+/* "data (1200.0 MiB), src (3.1 MiB)": the largest of what lies in its root; to be freed. */
+char *abx_seed_largest(const struct abx_seed *seed);
 
 struct abx_seed_target {
 	const char *dir;	  /* in the box, "/workspace"; exists */

@@ -4,11 +4,14 @@
 
 #include <string.h>
 
+#include "core/seed/ignore.h"
+
 const char *const abx_status_args[] = {"status",
 				       "--porcelain=v2",
 				       "-z",
 				       "--branch",
 				       "--untracked-files=all",
+				       "--ignored=matching",
 				       "--no-renames",
 				       "--no-ahead-behind",
 				       "--ignore-submodules=none",
@@ -63,6 +66,10 @@ static bool take(struct abx_status *s, const char *record)
 
 	if (record[0] == '#')
 		return take_header(s, record);
+	if (record[0] == '!' && record[1] == ' ' && record[2]) {
+		abx_strv_add(&s->ignored, record + 2);
+		return true;
+	}
 	if (!path)
 		return false;
 	if (record[0] == '?')
@@ -91,12 +98,28 @@ int abx_status_parse(const struct abx_buf *out, struct abx_status *ret, struct a
 	return 0;
 }
 
+void abx_status_forget(struct abx_status *s, const struct abx_strv *paths)
+{
+	struct abx_buf left = ABX_BUF_INIT(s->changes.len + 1);
+	const char *at = abx_buf_str(&s->changes), *end = at + s->changes.len;
+
+	if (!paths->len)
+		return;
+	for (; at < end; at += strlen(at) + 1)
+		if (at[0] != '?' || !abx_paths_have(paths, at + 2))
+			abx_buf_add(&left, at, strlen(at) + 1);
+	abx_buf_release(&s->changes);
+	s->changes = left;
+	abx_paths_drop(&s->untracked, paths);
+}
+
 void abx_status_release(struct abx_status *s)
 {
 	free(s->head);
 	abx_buf_release(&s->changes);
 	abx_strv_release(&s->dirty);
 	abx_strv_release(&s->untracked);
+	abx_strv_release(&s->ignored);
 	memset(s, 0, sizeof(*s));
 }
 
