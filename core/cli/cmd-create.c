@@ -38,7 +38,7 @@ static int on_amount(void *ctx, const struct abx_seed_info *info, const char *la
 	struct abx_cli *cli = ctx;
 	const double mib = (double)info->bytes / (1 << 20);
 
-	if (!cli->json)
+	if (!cli->json && (!largest || cli->yes))
 		(void)fprintf(stderr, "%llu file%s, %.1f MiB\n", (unsigned long long)info->files,
 			      info->files == 1 ? "" : "s", mib);
 	if (!largest || cli->yes)
