@@ -9,6 +9,7 @@
 
 #include "abxsdk/fs.h"
 #include "core/base/prepared.h"
+#include "core/box/amount.h"
 #include "core/box/exec.h"
 #include "core/box/inspection.h"
 #include "core/box/origin.h"
@@ -31,7 +32,6 @@
 #define READY_MAX_WAIT_MS 1000
 #define SEED_TIMEOUT_MS 3600000
 #define RESTART_TIMEOUT_MS 300000
-#define MAX_SEED_BYTES ((uint64_t)1 << 30) /* for a provider that is not on this machine */
 
 /* Everything a create has in its hands. */
 struct create {
@@ -303,23 +303,12 @@ static int reserve(struct create *c, struct abx_err *err)
 	return 0;
 }
 
-/* Nobody wants to learn after an hour that node_modules was among it. */
 static int check_amount(struct create *c, struct abx_err *err)
 {
 	const bool local = abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL;
-	const char *text = abx_config_get(c->config, "box.max_seed", NULL);
-	const struct abx_seed_info *info = abx_seed_info(c->seed);
-	uint64_t max = local ? UINT64_MAX : MAX_SEED_BYTES;
-	abx_autofree char *largest = NULL;
-	int r = text && *text ? abx_parse_size_bytes(text, &max, err) : 0;
+	const char *max = abx_config_get(c->config, "box.max_seed", NULL);
 
-	if (r < 0)
-		return r;
-	if (info->bytes > max)
-		largest = abx_seed_largest(c->seed);
-	if (c->req->amount && (largest || !local))
-		return c->req->amount(c->req->amount_ctx, info, largest, err);
-	return largest ? abx_create_too_large(info, largest, err) : 0;
+	return abx_amount_check(c->req, c->seed, local, max, err);
 }
 
 static int inspect(struct create *c, struct abx_err *err)
@@ -658,30 +647,6 @@ int abx_create_check(struct abx_app *app, const struct abx_create *req, struct a
 	return r;
 }
 
-static void fill_created(const struct abx_seed_info *info, struct abx_created *ret)
-{
-	ret->files = info->files;
-	ret->bytes = info->bytes;
-	ret->commits = info->commits;
-	ret->ignored = info->n_ignored;
-	ret->skipped = info->skipped;
-	if (info->n_ignored)
-		(void)snprintf(ret->ignored_names, sizeof(ret->ignored_names), "%s",
-			       info->ignored_names);
-	if (info->skipped)
-		abx_quote_text(info->skipped_first, ret->skipped_name, sizeof(ret->skipped_name));
-}
-
-int abx_create_too_large(const struct abx_seed_info *info, const char *largest, struct abx_err *err)
-{
-	(void)abx_err_set(err, ABX_EPOLICY,
-			  "workspace: %.1f MiB in %llu files are more than box.max_seed: %s",
-			  (double)info->bytes / (1 << 20), (unsigned long long)info->files,
-			  largest);
-	return abx_err_remedy(err, "add -y, list what the box does not need in .agentboxignore, or "
-				   "set box.max_seed");
-}
-
 int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx_box *ret,
 		   struct abx_created *ret_created, struct abx_err *err)
 {
@@ -698,11 +663,8 @@ int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx
 	if (r == 0) {
 		const struct abx_seed_info *info = c.seed ? abx_seed_info(c.seed) : NULL;
 
-		if (info) {
-			fill_created(info, ret_created);
-			for (size_t k = 0; k < info->notes->len; k++)
-				abx_strv_add(&ret_created->notes, info->notes->items[k]);
-		}
+		if (info)
+			abx_amount_fill(info, ret_created);
 		*ret = c.box;
 		memset(&c.box, 0, sizeof(c.box));
 	}
