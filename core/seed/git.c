@@ -232,6 +232,11 @@ static int refused_by_git(const struct abx_git_job *job, const char *text, struc
 		return abx_err_remedy(err, "git config --global --add safe.directory '%s'",
 				      job->dir);
 	}
+	if (strstr(text, "Out of diskspace") || strstr(text, "No space left on device")) {
+		(void)abx_err_set(err, ABX_EIO, "git %s: in '%s': No space left on device",
+				  job->what, job->dir);
+		return abx_err_remedy(err, "make room on the disk of AGENTBOX_HOME");
+	}
 	abx_last_line(text, line, sizeof(line));
 	return abx_err_set(err, ABX_EIO, "git %s: in '%s': %s", job->what, job->dir, line);
 }

@@ -5,7 +5,7 @@
 . "${0%/*}/functions.sh"
 
 # How many moments to die at.
-moments=8
+moments=6
 [ -z "${AGENTBOX_TEST_FULL-}" ] || moments=30
 providers=mock
 if ab doctor --provider local >/dev/null 2>&1; then
@@ -17,7 +17,7 @@ fi
 # Enough of it for a kill to meet the middle.
 repo=$T/repo
 make_repo "$repo" >/dev/null
-(cd "$repo" && mkdir big && i=0 && while [ "$i" -lt 300 ]; do
+(cd "$repo" && mkdir big && i=0 && while [ "$i" -lt 150 ]; do
 	head -c 40000 /dev/urandom >"big/$i" && i=$((i + 1))
 done && git add . && git commit -q -m big && echo more >>big/1) || exit 99
 make_dirty "$repo"
@@ -84,14 +84,14 @@ for p in $providers; do
 
 	# The box goes while it is filled.
 	bad='' i=0
-	while [ "$i" -lt 4 ]; do
+	while [ "$i" -lt 2 ]; do
 		i=$((i + 1))
 		ab create --provider "$p" -w "$repo" -n victim -y </dev/null >"$T/log" 2>&1 &
 		pid=$!
 		wait_for 5 sh -c 'ls "$1"/providers/*/boxes/* "$1"/providers/*/sandboxes/*' sh \
 			"$AGENTBOX_HOME"
 		case $i in
-		1 | 2) ab stop victim >"$T/stop.log" 2>&1 </dev/null ;;
+		1) ab stop victim >"$T/stop.log" 2>&1 </dev/null ;;
 		*) ab destroy victim -y --force >"$T/stop.log" 2>&1 </dev/null ;;
 		esac
 		wait "$pid"
@@ -126,7 +126,8 @@ for p in $4; do
 			exit 98
 		cat "$5/err" >&2
 		[ "$(grep -c '^agentbox: ' "$5/err")" -eq 1 ] || exit 97
-		grep -q 'No space left\|not enough\|disk is full' "$5/err" || exit 96
+		# What a provider hands to tar is told by tar.
+		[ "$p" != local ] || grep -q 'No space left' "$5/err" || exit 96
 		[ "$(ab list -g --json)" = '[]' ] || exit 95
 		ab prune -y >/dev/null || exit 94
 		[ -z "$(find "$AGENTBOX_HOME/tmp" "$AGENTBOX_HOME/boxes" \
