@@ -2,6 +2,9 @@
 /* Bringing back from a box that lies: nothing outside, nothing of git's, nothing unasked. */
 #include "tests/unit/seed-box.h"
 
+#include <fcntl.h>
+
+#include "core/seed/back-diff.h"
 #include "core/seed/back-io.h"
 #include "core/seed/back-list.h"
 #include "core/seed/manifest.h"
@@ -325,6 +328,61 @@ START_TEST(disk_full)
 }
 END_TEST
 
+/* Whatever becomes of the record: an answer or one clear line, and nothing here is touched. */
+static const char *const tampered[] = {
+	"rm -rf *",
+	"rm -rf objects",
+	"rm HEAD",
+	"head -c 300 /dev/urandom >index",
+	": >index",
+	"echo garbage >config",
+	"rm -rf index && mkdir index",
+	"printf '[core]\\nfsmonitor = touch %s/../pwned\\n' \"$PWD\" >>config",
+	"printf '[alias]\\nadd = !touch /tmp/abx-pwned\\n' >>config",
+	"printf '[filter \"x\"]\\nclean = false\\n' >>config && echo '* filter=x' "
+	">info/attributes",
+	"echo /nowhere/objects >>objects/info/alternates",
+	"mkdir -p hooks && printf '#!/bin/sh\\nexit 1\\n' >hooks/post-index-change && "
+	"chmod 755 hooks/post-index-change && git config -f config core.hooksPath hooks",
+	"mkdir -p nested/1 && cp -r HEAD config objects refs info nested/1 && "
+	"printf ../../outside >nested/1/path",
+	"mkdir -p nested/1 && cp -r HEAD config objects refs info nested/1 && "
+	"printf /etc >nested/1/path",
+	"mkdir -p nested/1 && cp -r HEAD config objects refs info nested/1 && rm -f nested/1/path",
+	"mkdir -p nested/1 && cp -r HEAD config objects refs info nested/1 && "
+	"printf link >nested/1/path && ln -s ../../outside ~/../workspace/link",
+	"find . -name nested -prune -o -type f -exec sh -c 'echo x >\"$1\"' sh {} ';'",
+};
+
+START_TEST(tampered_record)
+{
+	static const char *const bases[] = {"--output=/tmp/abx-pwned", "$(touch /tmp/abx-pwned)",
+					    "../../x"};
+	const struct abx_box_io io = seed_box_io();
+	const struct abx_diff_how how = {0};
+	abx_autofree char *script = abx_xasprintf("cd ~/.agentbox/seed.git && %s", tampered[_i]);
+	abx_autofree char *base = abx_xasprintf("echo '%s' >~/.agentbox/seed.git/base || :",
+						bases[_i % (int)ABX_N_ELEMENTS(bases)]);
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC), r;
+
+	in_box(script);
+	r = abx_back_changes_io(&io, &back, &changes, &unit_err);
+	if (r < 0) {
+		ck_assert_ptr_null(strchr(unit_err.text, '\n'));
+		ck_assert_int_ne(unit_err.text[0], '\0');
+	}
+	for (size_t i = 0; i < changes.len; i++)
+		ck_assert_msg(!strstr(changes.items[i].path, "out") &&
+				      !strstr(changes.items[i].path, "passwd"),
+			      "%s", changes.items[i].path);
+	in_box(base);
+	ck_assert_int_lt(abx_back_diff_io(&io, &back, &how, fd, NULL, &unit_err), 0);
+	ck_assert_int_ne(access("/tmp/abx-pwned", F_OK), 0);
+	untouched();
+	(void)close(fd);
+}
+END_TEST
+
 /* What failed in the box is said, on one line, without its control characters. */
 START_TEST(failing_script)
 {
@@ -356,6 +414,7 @@ static Suite *suite(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, malformed_list, 0, (int)ABX_N_ELEMENTS(nonsense));
 	tcase_add_loop_test(tc, escape, 0, (int)ABX_N_ELEMENTS(escapes));
+	tcase_add_loop_test(tc, tampered_record, 0, (int)ABX_N_ELEMENTS(tampered));
 	tcase_add_loop_test(tc, wrong_content, 0, (int)ABX_N_ELEMENTS(contents));
 	for (size_t i = 0; i < ABX_N_ELEMENTS(tests); i++)
 		tcase_add_test(tc, tests[i]);
