@@ -152,6 +152,16 @@ is "$(in_box ignored sh -c "grep -rls \"\$1\$2\" $where 2>/dev/null | head -n 3"
 	sh SECRET- "$TAG" </dev/null)" '' 'B029 what git ignores: none of it is anywhere in the box'
 untouched "$suite_id: nothing changed here"
 ab destroy "$(b ignored)" -y >/dev/null 2>&1 </dev/null
+like "$said" 'ignored .*stay' 'B028 what git ignores: create says that it stays here'
+run ab_create -w "$W/ignored" -n "$(b included)" --include-ignored .env --include-ignored .dev.vars
+boxes="$boxes included"
+is "$status:$(in_box included sh -c 'cat .env apps/api/.dev.vars; ls id_rsa deep/er/x.log
+	git status --porcelain' </dev/null 2>/dev/null | tr '\n' ' ')" \
+	"0:SECRET-$TAG SECRET-$TAG " \
+	'B028 what git ignores: goes along when it is named, and only that'
+[ "$status" -eq 0 ] || tap_show_run create
+untouched 'B028 what git ignores: nothing changed here'
+ab destroy "$(b included)" -y >/dev/null 2>&1 </dev/null
 git config -f "$suite_config" --unset core.excludesFile
 
 # B030
