@@ -16,6 +16,7 @@
 #include "core/box/recover.h"
 #include "core/box/undo.h"
 #include "core/box/volumes.h"
+#include "core/box/workspace.h"
 #include "core/seed/seed.h"
 #include "core/state/journal.h"
 #include "core/state/labels.h"
@@ -40,7 +41,7 @@ struct create {
 	struct abx_config *config;
 	struct abx_cloud *cloud;
 	const char *provider;
-	char *workspace, *image;
+	char *workspace, *subdir, *image;
 	struct abx_box box;
 	struct abx_origin origin;
 	struct abx_inspection look;
@@ -54,29 +55,6 @@ struct create {
 	int lock;
 	bool reserved;
 };
-
-static int resolve_workspace(struct create *c, struct abx_err *err)
-{
-	const char *given = c->req->workspace ? c->req->workspace : ".";
-	char shown[256];
-	struct stat st;
-
-	abx_quote_text(given, shown, sizeof(shown));
-	if (!*given)
-		return abx_err_set(err, ABX_EUSAGE, "workspace '': the path is empty");
-	c->workspace = realpath(given, NULL);
-	if (!c->workspace || stat(c->workspace, &st) < 0)
-		return abx_err_errno(err, errno, "workspace '%s'", shown);
-	if (!S_ISDIR(st.st_mode))
-		return abx_err_set(err, ABX_EINVAL, "workspace '%s': not a directory", shown);
-	if (access(c->workspace, R_OK | X_OK) < 0)
-		return abx_err_errno(err, errno, "workspace '%s'", shown);
-	if (strcmp(c->workspace, "/") == 0) {
-		(void)abx_err_set(err, ABX_EINVAL, "workspace '/': that is the whole machine");
-		return abx_err_remedy(err, "name the project's directory with -w");
-	}
-	return 0;
-}
 
 static int load_env(struct create *c, struct abx_err *err)
 {
@@ -115,6 +93,10 @@ static int load_spec(struct create *c, struct abx_err *err)
 	int r = abx_box_spec_make(c->req->spec, c->origin.point.spec,
 				  c->req->from ? NULL : c->config, &c->app->home, &c->spec, err);
 
+	/* Another branch may not have that directory. */
+	if (r == 0 && c->subdir && !c->req->snapshot && !c->req->from &&
+	    !c->req->seed.from_branch && !c->req->seed.use_branch)
+		abx_xreplace(&c->spec.subdir, c->subdir);
 	return r < 0 ? r : load_timeout(c, err);
 }
 
@@ -241,10 +223,8 @@ static void warn_proxies(const struct create *c)
 static int prepare(struct create *c, struct abx_err *err)
 {
 	abx_autofree char *key = NULL;
-	int r = resolve_workspace(c, err);
+	int r = abx_workspace_resolve(c->app, c->req->workspace, &c->workspace, &c->subdir, err);
 
-	if (r == 0)
-		r = abx_app_open(c->app, err);
 	if (r < 0)
 		return r;
 	key = abx_project_key(c->workspace);
@@ -523,8 +503,12 @@ static int run_setup(struct create *c, struct abx_err *err)
 	const char *script =
 		c->req->setup ? c->req->setup : abx_config_get(c->config, "box.setup", NULL);
 	const char *const argv[] = {"/bin/sh", "-c", script, NULL};
-	struct abx_exec_request req = {
-		.argv = argv, .fd_in = -1, .fd_out = STDERR_FILENO, .fd_err = STDERR_FILENO};
+	abx_autofree char *cwd = abx_box_spec_cwd(&c->spec);
+	struct abx_exec_request req = {.argv = argv,
+				       .cwd = cwd,
+				       .fd_in = -1,
+				       .fd_out = STDERR_FILENO,
+				       .fd_err = STDERR_FILENO};
 	struct abx_call_opts o = {.box_id = c->box.id};
 	struct abx_sandbox s = abx_cloud_sandbox(&c->box);
 	int code = 0, r;
@@ -635,6 +619,7 @@ static void release(struct create *c)
 	abx_config_close(c->config);
 	abx_cleanup_close(&c->lock);
 	free(c->workspace);
+	free(c->subdir);
 	free(c->image);
 }
 
@@ -645,6 +630,21 @@ int abx_create_check(struct abx_app *app, const struct abx_create *req, struct a
 
 	release(&c);
 	return r;
+}
+
+static void say_subdir(const struct create *c, struct abx_strv *notes)
+{
+	char top[256], sub[256];
+
+	if (!c->subdir)
+		return;
+	abx_quote_text(c->workspace, top, sizeof(top));
+	abx_quote_text(c->subdir, sub, sizeof(sub));
+	abx_strv_take(notes,
+		      abx_xasprintf("'%s' is a part of the repository '%s', which the box has as a "
+				    "whole; commands start in " WORKSPACE_IN_BOX "%s%s",
+				    sub, top, c->spec.subdir ? "/" : "",
+				    c->spec.subdir ? sub : ""));
 }
 
 int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx_box *ret,
@@ -665,6 +665,7 @@ int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx
 
 		if (info)
 			abx_amount_fill(info, ret_created);
+		say_subdir(&c, &ret_created->notes);
 		*ret = c.box;
 		memset(&c.box, 0, sizeof(c.box));
 	}

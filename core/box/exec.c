@@ -8,6 +8,7 @@
 
 #include "abxsdk/fs.h"
 #include "core/box/running.h"
+#include "core/box/spec.h"
 #include "core/util/parse.h"
 
 #define EXIT_TIMED_OUT 124
@@ -159,14 +160,33 @@ int abx_exec_on(struct abx_cloud *cloud, const struct abx_call_opts *o, const st
 	return run_on(cloud, o, s, req, ret_code, &started, err);
 }
 
-int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec_request *req,
+/* Where the commands of this box start. */
+static int default_cwd(const struct abx_box *box, char **ret, struct abx_err *err)
+{
+	struct abx_box_spec spec = {0};
+	int r = abx_box_spec_parse(box->spec, &spec, err);
+
+	*ret = r == 0 ? abx_box_spec_cwd(&spec) : NULL;
+	abx_box_spec_release(&spec);
+	return r;
+}
+
+int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec_request *given,
 		 int *ret_code, struct abx_err *err)
 {
 	struct abx_call_opts o = {.box_id = box->id};
+	struct abx_exec_request start = *given;
+	const struct abx_exec_request *req = &start;
+	abx_autofree char *cwd = NULL;
 	struct abx_sandbox s;
 	struct abx_cloud *cloud;
 	bool started = false;
 	int r = abx_box_ensure_running(app, box, err);
+
+	if (r == 0 && !start.cwd)
+		r = default_cwd(box, &cwd, err);
+	if (cwd)
+		start.cwd = cwd;
 
 	if (r == 0)
 		r = abx_app_cloud_of(app, box, &cloud, err);

@@ -51,6 +51,8 @@ static void show(const struct abx_box_spec *s, cJSON *doc)
 		(void)cJSON_AddBoolToObject(doc, "read_only", true);
 	if (s->private_urls)
 		(void)cJSON_AddBoolToObject(doc, "private_urls", true);
+	if (s->subdir)
+		(void)cJSON_AddStringToObject(doc, "subdir", s->subdir);
 	if (s->size)
 		(void)cJSON_AddStringToObject(doc, "size", s->size);
 	if (s->location)
@@ -174,6 +176,8 @@ static int parse(const cJSON *doc, struct abx_box_spec *s)
 		r = abx_json_bool(doc, "private_urls", false, &s->private_urls);
 	if (r == 0)
 		r = get_text(doc, "size", &s->size);
+	if (r == 0)
+		r = get_text(doc, "subdir", &s->subdir);
 	if (r == 0)
 		r = get_text(doc, "location", &s->location);
 	if (r == 0)

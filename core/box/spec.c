@@ -25,6 +25,7 @@ void abx_box_spec_release(struct abx_box_spec *s)
 	mounts_release(&s->volumes);
 	free(s->ports);
 	free(s->size);
+	free(s->subdir);
 	free(s->location);
 	memset(s, 0, sizeof(*s));
 }
@@ -312,4 +313,9 @@ struct abx_start_req abx_box_start_req(const struct abx_box *box)
 	req.timeout_ms = s.timeout_ms;
 	abx_box_spec_release(&s);
 	return req;
+}
+
+char *abx_box_spec_cwd(const struct abx_box_spec *s)
+{
+	return s->subdir ? abx_xasprintf("/workspace/%s", s->subdir) : NULL;
 }

@@ -44,6 +44,7 @@ struct abx_box_spec {
 	uint32_t n_ports;
 	bool read_only, private_urls;
 	char *size, *location;
+	char *subdir;	    /* of the workspace, where commands start; NULL: itself */
 	int64_t timeout_ms; /* its life from each start on; 0 = the provider's own */
 };
 
@@ -80,5 +81,8 @@ void abx_spec_lists_release(struct abx_spec_lists *l);
 
 /* What every start and resume of a box asks for. */
 struct abx_start_req abx_box_start_req(const struct abx_box *box);
+
+/* Where its commands start unless it is said, or NULL: in the workspace.  free() it. */
+char *abx_box_spec_cwd(const struct abx_box_spec *s);
 
 #endif

@@ -74,13 +74,14 @@ static bool is_root(const char *path)
 	return path[0] == '/' && !path[1];
 }
 
-/* Git looks for a repository upwards, within one file system. */
-static int check_parents(const char *workspace, struct abx_err *err)
+/* Git looks for a repository upwards, within one file system: the directory that has one, or
+ * NULL. */
+static int find_parent(const char *workspace, char **ret, struct abx_err *err)
 {
 	abx_autofree char *at = abx_xstrdup(workspace);
 	struct stat here, st;
-	char shown[300];
 
+	*ret = NULL;
 	if (lstat(workspace, &here) < 0)
 		return fail_workspace(workspace, errno, err);
 	while (!is_root(at)) {
@@ -94,15 +95,59 @@ static int check_parents(const char *workspace, struct abx_err *err)
 						 "it lies inside of a git directory");
 		if ((stat_below(at, ".git", &st) && !S_ISDIR(st.st_mode)) ||
 		    (has(at, ".git/HEAD") && has(at, ".git/objects"))) {
-			abx_autofree char *remedy = NULL;
-
-			abx_quote_text(at, shown, sizeof(shown));
-			remedy = abx_xasprintf("agentbox create -w '%s'", shown);
-			return abx_layout_refuse(workspace, remedy, err,
-						 "it is a part of the repository '%s'", shown);
+			*ret = abx_steal_ptr(&at);
+			return 0;
 		}
 	}
 	return 0;
+}
+
+/* Does a repository above have files in this directory? */
+static int is_tracked(const char *workspace, const char *spool, bool *ret, struct abx_err *err)
+{
+	static const char *const args[] = {"ls-files", "-z", "--", ".", NULL};
+	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
+	struct abx_git_job job = ABX_GIT_JOB_INIT;
+	struct abx_git git;
+	int r;
+
+	abx_git_init(&git, workspace, spool);
+	r = abx_git_start(&git, args, NULL, 0, &job, err);
+	if (r == 0)
+		r = abx_git_finish(&job, &out, err);
+	abx_git_release(&git);
+	/* What git takes for no repository is none. */
+	*ret = r == 0 && out.len;
+	return r == ABX_EIO ? 0 : r;
+}
+
+int abx_layout_top(const char *workspace, const char *spool, char **ret_top, struct abx_err *err)
+{
+	abx_autofree char *parent = NULL;
+	bool tracked = false;
+	int r = 0;
+
+	if (!has(workspace, ".git") && !is_git_dir(workspace))
+		r = find_parent(workspace, &parent, err);
+	if (r == 0 && parent)
+		r = is_tracked(workspace, spool, &tracked, err);
+	if (r == 0)
+		*ret_top = tracked ? abx_steal_ptr(&parent) : NULL;
+	return r;
+}
+
+static int check_parents(const char *workspace, const char *spool, struct abx_err *err)
+{
+	abx_autofree char *top = NULL, *remedy = NULL;
+	char shown[300];
+	int r = abx_layout_top(workspace, spool, &top, err);
+
+	if (r < 0 || !top)
+		return r;
+	abx_quote_text(top, shown, sizeof(shown));
+	remedy = abx_xasprintf("agentbox create -w '%s'", shown);
+	return abx_layout_refuse(workspace, remedy, err, "it is a part of the repository '%s'",
+				 shown);
 }
 
 static int check_git_dir(const char *workspace, const struct abx_git_place *p, struct abx_err *err)
@@ -194,7 +239,7 @@ int abx_layout_find(const char *workspace, const char *spool, enum abx_workspace
 	if (!has(workspace, ".git")) {
 		if (is_git_dir(workspace))
 			return abx_layout_refuse(workspace, clone, err, "it is a bare repository");
-		r = check_parents(workspace, err);
+		r = check_parents(workspace, spool, err);
 		if (r == 0)
 			*ret = ABX_WORKSPACE_PLAIN;
 		return r;

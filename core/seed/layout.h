@@ -24,10 +24,15 @@ struct abx_git_place {
 void abx_git_place_release(struct abx_git_place *p);
 
 /* Where the repository of `workspace` is.  A directory in which git finds none of its own is
- * PLAIN, and *ret_place is not set.  Refuses: a bare repository, a directory inside a
- * repository, a .git that is broken, grafts, reftable.  `spool` is for git's output. */
+ * PLAIN, and *ret_place is not set.  Refuses: a bare repository, a directory with
+ * files of a repository above, a .git that is broken, grafts, reftable.  `spool` is for git's
+ * output. */
 int abx_layout_find(const char *workspace, const char *spool, enum abx_workspace_kind *ret,
 		    struct abx_git_place *ret_place, struct abx_err *err);
+
+/* The repository that has files in `workspace`, a directory without one of its own; NULL when
+ * there is none: a project below somebody's home that is a repository is still its own. */
+int abx_layout_top(const char *workspace, const char *spool, char **ret_top, struct abx_err *err);
 
 /* The branch that HEAD names, or NULL in *ret_branch when it is detached. */
 int abx_layout_head(const char *workspace, const struct abx_git_place *place, char **ret_branch,

@@ -14,9 +14,6 @@ repo()
 		git commit -q -m one
 }
 
-repo subdirectory && mkdir "$T/subdirectory/sub"
-one_line_error 1 'part of the repository' 'a part of a repository is refused' \
-	ab create --provider mock -w "$T/subdirectory/sub" -n x -y
 git init -q --bare "$T/bare.git"
 one_line_error 1 'bare repository' 'a bare repository is refused' \
 	ab create --provider mock -w "$T/bare.git" -n x -y

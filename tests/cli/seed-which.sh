@@ -102,6 +102,30 @@ P='--provider mock -y'
 	one_line_error 1 "'nope': there is none" 'no such branch' ab create $P -b nope
 	one_line_error 1 "'--all': there is none" 'not an option' ab create $P --from-branch=--all
 	one_line_error 1 'not a repository' 'no repository' ab create $P -w "$T/home" --no-dirty
+	# A directory of a repository.
+	mkdir -p sub/deep own && echo t >sub/deep/t && git add sub && git commit -q -m sub sub
+	echo own >own/o && echo own >.git/info/exclude
+	before=$(sums)
+	cd sub/deep || exit 99
+	ok 'in a directory of a repository' ab create $P -n part
+	like "$out" "note: 'sub/deep' is a part of .*start in /workspace/sub/deep" 'it is said'
+	run ab exec -- sh -c 'pwd | grep -o "sub/deep$"; ls; git -C ../.. log -1 --format=%s'
+	is "$out" "sub/deep
+t
+sub" 'commands start there, and all of it has come'
+	run ab exec part --cwd . -- cat f
+	like "$out" dirty '--cwd is from the top'
+	ok 'the same with -w' ab create $P -n part2 -w . --setup 'cat t >../here'
+	run ab exec part2 -- cat ../here
+	is "$out" t 'setup runs there'
+	run ab list
+	is "$(printf '%s\n' "$out" | grep -c part)" 2 'both are boxes of the project'
+	cd ../.. || exit 99
+	ok 'nothing in it is tracked' ab create $P -n own -w own
+	run ab exec own -- sh -c 'basename "$PWD"; ls -A'
+	is "$out" "workspace
+o" 'it is a project of its own'
+	ab destroy part part2 own -y >/dev/null
 	# B020
 	no 'a create that fails late' ab create $P -n feat -b feat --setup 'exit 1'
 	is "$(sums)" "$before" 'B020 moves no branch'

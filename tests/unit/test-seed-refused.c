@@ -66,7 +66,7 @@ static int inspect_at(const char *workspace)
 
 START_TEST(part_of_a_repository)
 {
-	sh(ONE "mkdir -p d/e && echo x >d/e/x && git init -q --bare ../bare.git");
+	sh(ONE "mkdir -p d/e && echo x >d/e/x && git add d && git init -q --bare ../bare.git");
 	ck_assert_int_eq(inspect_at(unit_path("host/d")), ABX_ENOTSUP);
 	unit_has(unit_err.text, "is a part of the repository");
 	unit_has(unit_err.remedy, unit_path("host"));
