@@ -130,6 +130,7 @@ static int load_seed_options(struct create *c, struct abx_err *err)
 					     : NULL;
 
 	c->how = *o;
+	c->how.keep_out = c->app->home.path;
 	if (o->use_branch && o->from_branch)
 		return abx_err_set(err, ABX_EUSAGE,
 				   "--use-branch and --from-branch: only one of them");

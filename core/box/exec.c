@@ -195,9 +195,12 @@ int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec
 	o.box_id = box->id;
 	s = abx_cloud_sandbox(box);
 	r = run_on(cloud, &o, &s, req, ret_code, &started, err);
-	if (r == ABX_ESTATE && started)
+	/* The word that it started may have been lost with whoever had to say it. */
+	if (r == ABX_ESTATE && (started || err->outcome_unknown))
 		return abx_err_set(err, ABX_ESTATE,
-				   "box '%s' was stopped while the command ran in it", box->name);
+				   "box '%s' was stopped while the command ran in it, or what "
+				   "supervised the command was killed",
+				   box->name);
 	r = abx_box_blame(app, box, r, err);
 	/* The machine restarted, or the box was stopped behind our back: nothing ran yet. */
 	if (r == ABX_ESTATE) {

@@ -4,12 +4,17 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include "abxsdk/base.h"
 #include "agentbox/cloud_backend.h"
 #include "core/cli/tty.h"
 
+/* The same signal again so soon is the same one: timeout(1) and shells signal the process, and
+ * then its group. */
+#define SAME_MS 100
 /* How long a command may take to end after a signal that was passed on. */
 #define GRACE_S 10
 
@@ -39,11 +44,31 @@ static void give_up_now(void)
 	_exit(130);
 }
 
+static bool is_same(int signo)
+{
+	static volatile sig_atomic_t last;
+	static volatile int64_t when_ms;
+	struct timespec now;
+	int64_t ms;
+	bool same;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	same = last == signo && ms - when_ms < SAME_MS;
+	last = signo;
+	when_ms = ms;
+	return same;
+}
+
 /* The first one asks everything to come to an orderly end; a second one does not wait. */
 static void on_signal(int signo)
 {
 	int saved = errno;
 
+	if (is_same(signo)) {
+		errno = saved;
+		return;
+	}
 	seen++;
 	if (forwarding && seen == 1) {
 		record(ABX_CTRL_SIGNAL, (uint16_t)signo, 0);

@@ -229,6 +229,45 @@ static void fill_info(struct abx_seed *s)
 	s->info.commits = root ? root->n_commits : 0;
 }
 
+/* Is it below the workspace, and not ignored there? */
+static bool would_take(const struct abx_seed *s, enum abx_workspace_kind kind, const char *path)
+{
+	const size_t len = strlen(s->workspace);
+	const char *below = path + len + 1;
+	const char *const args[] = {"check-ignore", "-q", "--", below, NULL};
+	struct abx_git_job job = ABX_GIT_JOB_INIT;
+	struct abx_git git;
+	int r;
+
+	if (strncmp(path, s->workspace, len) != 0 || path[len] != '/')
+		return strcmp(path, s->workspace) == 0;
+	if (kind == ABX_WORKSPACE_PLAIN ||
+	    (s->options.include_ignored && s->options.include_ignored->len))
+		return true;
+	abx_git_init(&git, s->workspace, s->spool);
+	r = abx_git_start(&git, args, NULL, ABX_GIT_PIPE, &job, NULL);
+	if (r == 0)
+		r = abx_git_finish(&job, NULL, NULL);
+	abx_git_release(&git);
+	return r < 0;
+}
+
+static int check_keep_out(const struct abx_seed *s, enum abx_workspace_kind kind,
+			  struct abx_err *err)
+{
+	char shown[256];
+
+	if (!s->options.keep_out || !would_take(s, kind, s->options.keep_out))
+		return 0;
+	abx_quote_text(s->options.keep_out, shown, sizeof(shown));
+	(void)abx_err_set(
+		err, ABX_EINVAL,
+		"workspace '%s': agentbox's own directory with its secrets, '%s', lies in it",
+		s->shown, shown);
+	return abx_err_remedy(
+		err, "name the project's directory with -w, or list '%s' in .gitignore", shown);
+}
+
 static int inspect(struct abx_seed *s, struct abx_err *err)
 {
 	struct abx_git_place place = {0};
@@ -247,7 +286,9 @@ static int inspect(struct abx_seed *s, struct abx_err *err)
 		return r;
 	}
 	s->info.git = kind == ABX_WORKSPACE_GIT;
-	r = s->info.git ? inspect_git(s, &place, err) : inspect_plain(s, err);
+	r = check_keep_out(s, kind, err);
+	if (r == 0)
+		r = s->info.git ? inspect_git(s, &place, err) : inspect_plain(s, err);
 	abx_git_place_release(&place);
 	if (r == 0)
 		fill_info(s);

@@ -27,10 +27,10 @@ struct abx_seed;
 
 struct abx_seed_info {
 	bool git;
-	const char *base_commit;      /* HEAD, or NULL */
-	const char *head_branch;      /* the host's branch, or NULL */
-	uint64_t files, bytes;	      /* of the work tree */
-	uint64_t skipped;	      /* sockets, FIFOs, devices: not carried, said */
+	const char *base_commit; /* HEAD, or NULL */
+	const char *head_branch; /* the host's branch, or NULL */
+	uint64_t files, bytes;	 /* of the work tree */
+	uint64_t skipped;	 /* sockets, FIFOs, devices: not carried, said */
 	const char *skipped_first;
 	uint64_t n_ignored;	      /* files and directories that stay here */
 	const char *ignored_names;    /* the first of them, for a reader; or NULL */
@@ -49,6 +49,9 @@ struct abx_seed_options {
 	const char *from_branch, *use_branch;
 	const struct abx_strv *include_ignored; /* globs; lives as long as the seed; or NULL */
 	bool skip_lfs;				/* of Git LFS only the pointers */
+	/* An absolute, real path with secrets in it (AGENTBOX_HOME), or NULL: a workspace that
+	 * would take it along is refused. */
+	const char *keep_out;
 };
 
 /* Is this a name that git takes for a branch? */

@@ -326,8 +326,8 @@ static int32_t result(struct run *x, struct abx_exit *ret)
 		e.signo = x->last.signo;
 		e.timed_out = x->last.timed_out;
 	} else {
-		return local_fail(x->call, ABX_ESTATE, NULL,
-				  "exec: the box stopped while the command ran");
+		return local_fail_lost(x->call, "exec: the box was stopped, or what supervised the "
+						"command was killed in it");
 	}
 	memcpy(ret, &e, ret->struct_size < sizeof(e) ? ret->struct_size : sizeof(e));
 	return ABX_OK;

@@ -9,10 +9,12 @@
 
 const struct abx_host *local_host;
 
-static int32_t fail_text(struct abx_call *call, int32_t code, const char *remedy, const char *text)
+static int32_t fail_flags(struct abx_call *call, uint32_t flags, int32_t code, const char *remedy,
+			  const char *text)
 {
 	struct abx_failure f = {
 		ABX_INIT(struct abx_failure),
+		.flags = flags,
 		.code = code,
 		.retry_after_ms = -1,
 		.text = text,
@@ -21,6 +23,16 @@ static int32_t fail_text(struct abx_call *call, int32_t code, const char *remedy
 
 	(void)local_host->fail(call, &f);
 	return code;
+}
+
+static int32_t fail_text(struct abx_call *call, int32_t code, const char *remedy, const char *text)
+{
+	return fail_flags(call, 0, code, remedy, text);
+}
+
+int32_t local_fail_lost(struct abx_call *call, const char *text)
+{
+	return fail_flags(call, ABX_FAIL_OUTCOME_UNKNOWN, ABX_ESTATE, NULL, text);
 }
 
 int32_t local_fail(struct abx_call *call, int32_t code, const char *remedy, const char *fmt, ...)

@@ -104,6 +104,8 @@ extern const struct abx_host *local_host;
 /* fail.c */
 int32_t local_fail(struct abx_call *call, int32_t code, const char *remedy, const char *fmt, ...)
 	ABX_PRINTF(4, 5);
+/* ABX_ESTATE of what may have happened all the same: it must not be done again. */
+int32_t local_fail_lost(struct abx_call *call, const char *text);
 int32_t local_fail_errno(struct abx_call *call, int err, const char *fmt, ...) ABX_PRINTF(3, 4);
 int32_t local_canceled(struct abx_call *call);
 int32_t local_timed_out(struct abx_call *call);

@@ -113,6 +113,20 @@ case $? in
 esac
 is "$(ab status one --json | grep -c stopped)" 1 'the box stays stopped'
 is "$(ab exec one -- cat log </dev/null)" run 'and the command ran once'
+
+# Whoever supervises the command may be killed before it has said a word.
+for i in 1 2 3; do
+	ab exec one --user root -- sh -c 'echo run >>killed; kill -9 -1' \
+		>/dev/null 2>&1 </dev/null
+done
+is "$(ab exec one -- cat killed </dev/null | grep -c run)" 3 'a command is never run again'
+
+# timeout(1) signals the process and then its group: that is one signal.
+ok 'the same signal twice at once is one' sh -c 'for i in 1 2 3 4 5; do
+	timeout --preserve-status -s TERM 1 "$0" agentbox exec one -T -- \
+		sh -c "trap \"exit 9\" TERM; sleep 50 & wait" </dev/null
+	[ $? = 9 ] || exit 1
+done' "$BUILD/tests/wrapper"
 i=0
 while [ "$i" -lt 100 ]; do
 	ab exec one -- sh -c "echo $i" >"$T/par.$i" 2>&1 </dev/null &

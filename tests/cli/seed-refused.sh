@@ -26,6 +26,17 @@ mkdir -p "$T/broken/.git"
 refused broken 'not a git repository'
 mkdir -p "$T/projects/one" && echo 'gitdir: /nowhere' >"$T/projects/one/.git"
 refused projects "one': its .git is not a git repository"
+# A workspace that holds AGENTBOX_HOME, plain and as a repository; not when it is ignored.
+mkdir "$T/house" && AGENTBOX_HOME=$T/house/.agentbox && export AGENTBOX_HOME
+ab provider list >/dev/null 2>&1
+refused house "own directory with its secrets, '.*/house/.agentbox'.*gitignore"
+cd "$T/house" && git init -q . && echo a >a && git add a && git commit -q -m one
+refused house 'own directory with its secrets'
+echo .agentbox/ >.gitignore
+ok 'a workspace that ignores AGENTBOX_HOME' ab create --provider mock -w "$T/house" -n in -y
+run ab exec in -- ls -A /workspace
+unlike "$out" '^\.agentbox$' 'AGENTBOX_HOME stays here'
+ok 'the box is gone' ab destroy in -y
 is "$(ab list -g --json)" '[]' 'no box was made'
 is "$(find "$AGENTBOX_HOME/tmp" "$AGENTBOX_HOME/boxes" -mindepth 1 2>/dev/null | head -n 3)" '' \
 	'nothing is left of them here'
