@@ -160,7 +160,7 @@ static int start_git(struct abx_seed_repo *r, const struct abx_seed_options *o, 
 		code = abx_git_start(&r->git, refs_args, NULL, ABX_GIT_PIPE, &j->refs, err);
 	if (code == 0 && j->refs.pid)
 		code = read_refs(r, &j->refs, err);
-	if (code == 0)
+	if (code == 0 && !o->look_only)
 		code = abx_seed_pack_start(r, o->depth, err);
 	if (code == 0)
 		code = abx_git_start(&r->git, abx_status_args, NULL, 0, &j->status, err);

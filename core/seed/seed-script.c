@@ -10,3 +10,4 @@ const char abx_script_changes[] = ABX_SH_LIB ABX_SH_LIMIT ABX_SH_TREE ABX_SH_CHA
 const char abx_script_diff[] = ABX_SH_LIB ABX_SH_LIMIT ABX_SH_TREE ABX_SH_DIFF;
 const char abx_script_contents[] = ABX_SH_LIB ABX_SH_CONTENTS;
 const char abx_script_fetch[] = ABX_SH_LIB ABX_SH_FETCH;
+const char abx_script_sync[] = ABX_SH_LIB ABX_SH_SYNC_COMMITS ABX_SH_TREE ABX_SH_SYNC;

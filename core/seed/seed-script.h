@@ -49,4 +49,11 @@ extern const char abx_script_contents[];
  * a thin pack, each ended by NUL, and the pack; at last "end" and NUL. */
 extern const char abx_script_fetch[];
 
+/* DIR SEED-TREE dry|do HEAD (or -) BRANCH raw|dirty.  stdin: a tar stream with "old", "new" and
+ * "merged" (records of git update-index --index-info: what was sent and what is there now of the
+ * paths that differ; merged: the same as old, but as new where it is committed), the contents f/N,
+ * "names" and "ids" of them, and "pack", if the box lacks commits.  stdout: "KIND=VALUE" and NUL:
+ * taken, conflict and unmerged with a path, branch, why, tree, at last end. */
+extern const char abx_script_sync[];
+
 #endif

@@ -52,6 +52,7 @@ struct abx_seed_options {
 	/* An absolute, real path with secrets in it (AGENTBOX_HOME), or NULL: a workspace that
 	 * would take it along is refused. */
 	const char *keep_out;
+	bool look_only; /* it will not be sent: no pack is made */
 };
 
 /* Is this a name that git takes for a branch? */

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2154,SC2034
+# Behind DIR: the TREE that the workspace began with, dry or do, the host's HEAD (or -), its
+# BRANCH's name, and its STATE (raw or dirty). stdin: a tar stream.
+command -v git >/dev/null 2>&1 || exit 91
+[ -d "$shadow" ] || exit 93
+seed=$2 mode=$3 head=$4 name=$5 state=$6
+zero=0000000000000000000000000000000000000000
+rm -rf "$HOME"/.agentbox/sync.*
+stage=$HOME/.agentbox/sync.$$
+trap 'rm -rf "$stage"' EXIT
+trap 'exit 90' HUP INT TERM
+mkdir "$stage" && tar -x -f - -C "$stage" || fail 'cannot unpack in the box'
+exec </dev/null
+how=none why='' x='' ref=''
+: >"$stage/unmerged.commits"
+
+# The host's commits are in the repository and in the record.
+take_commits() {
+	if [ -f "$stage/pack" ]; then
+		if [ "$mode" = dry ]; then
+			mkdir -p "$stage/objects/pack"
+			GIT_ALTERNATE_OBJECT_DIRECTORIES=$(git rev-parse --git-path objects)
+			GIT_OBJECT_DIRECTORY=$stage/objects
+			export GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
+		fi
+		pack=$(git index-pack --stdin --fix-thin <"$stage/pack") || exit 90
+		pack=pack-${pack#*	}
+		[ "$mode" = do ] || return 0
+		from=$(git rev-parse --git-path objects/pack) || exit 90
+		for end in pack idx; do
+			[ ! -e "$shadow/objects/pack/$pack.$end" ] || continue
+			ln "$from/$pack.$end" "$shadow/objects/pack/" 2>/dev/null ||
+				cp "$from/$pack.$end" "$shadow/objects/pack/" || exit 90
+		done
+	fi
+	git cat-file -e "$head^{commit}" || fail "the host's commit did not come"
+	[ "$mode" = do ] || return 0
+	git update-ref "refs/remotes/host/$name" "$head" 2>/dev/null && return 0
+	# What the host's branch was called before is in the way.
+	git for-each-ref --format='delete %(refname)' refs/remotes/host |
+		git update-ref --stdin && git update-ref "refs/remotes/host/$name" "$head" ||
+		exit 90
+}
+
+# What becomes of the box's branch: $how, and $why it is left.
+look_at_branch() {
+	how=left
+	git_dir=$(git rev-parse --absolute-git-dir) || exit 90
+	x=$(git rev-parse --verify -q 'HEAD^{commit}') || x=
+	if [ -n "$x" ] && git merge-base --is-ancestor "$head" "$x"; then
+		how=same
+		return 0
+	fi
+	for file in rebase-merge rebase-apply MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD; do
+		[ ! -e "$git_dir/$file" ] || why='a merge or rebase is under way in the box'
+	done
+	ref=$(git symbolic-ref -q HEAD) || why='HEAD is detached in the box'
+	[ -z "$(git ls-files -u)" ] || why='there are unmerged files in the box'
+	[ ! -e "$git_dir/index.lock" ] || why='a git is at work in the box'
+	[ -z "$why" ] || return 0
+	if [ -z "$x" ] || git merge-base --is-ancestor "$x" "$head"; then
+		how=forward
+	elif git merge-base "$x" "$head" >/dev/null; then
+		merge
+	else
+		why='it has no history in common with the box'
+	fi
+}
+
+lines() {
+	tr '\n\000' '\001\n'
+}
+
+# advance FROM TO [-i]: the box's index goes on from one commit to another, and with it what
+# nobody has changed in the work tree, unless -i. What is staged stays. A file that already is
+# what it becomes counts as the commit's, whatever draft of it is staged: the host sent it before.
+advance() {
+	index=$stage/box.index
+	[ ! -f "$git_dir/index" ] || cp -p "$git_dir/index" "$index" || exit 90
+	GIT_INDEX_FILE=$stage/to.index git read-tree "$2" &&
+		git diff-tree -r -z --no-renames --name-only "$1" "$2" | lines |
+		sort >"$stage/moving" || exit 90
+	GIT_INDEX_FILE=$stage/to.index git update-index -q --refresh >/dev/null 2>&1
+	GIT_INDEX_FILE=$stage/to.index git diff-files -z --name-only | lines |
+		sort -u >"$stage/others"
+	(
+		GIT_INDEX_FILE=$index
+		export GIT_INDEX_FILE
+		umask 022
+		comm -23 "$stage/moving" "$stage/others" | tr '\n\001' '\000\n' |
+			git update-index --add --remove -z --stdin &&
+			git update-index -q --refresh >/dev/null 2>&1
+		git read-tree -m ${3:--u} "$1" "$2"
+	) 2>"$stage/said" && mv -f "$index" "$git_dir/index"
+}
+
+# As git merge does it, but for a merge that would not be clean: that is not begun.
+merge() {
+	git merge-tree --write-tree --name-only --no-messages -z "$x" "$head" \
+		>"$stage/merge" 2>"$stage/said"
+	case $? in
+	0) ;;
+	1)
+		why='its commits and those of the box do not go together'
+		tr '\n\000' '\001\n' <"$stage/merge" | sed -e 1d -e '/^$/d' |
+			tr '\n\001' '\000\n' >"$stage/unmerged.commits"
+		return 0
+		;;
+	*)
+		why='a merge needs git 2.38 in the box'
+		return 0
+		;;
+	esac
+	both=$(tr '\000' '\n' <"$stage/merge" | head -n 1)
+	if [ "$mode" = dry ]; then
+		how=merged
+		return 0
+	fi
+	commit=$(git commit-tree "$both" -p "$x" -p "$head" -m "Merge '$name' of the host") ||
+		exit 90
+	if ! advance "$x" "$commit"; then
+		why='what is not committed in the box is in the way'
+		return 0
+	fi
+	git update-ref -m 'agentbox sync' HEAD "$commit" "$x" || exit 90
+	how=merged
+}
+
+if [ "$head" != - ] && [ -e .git ]; then
+	take_commits
+	look_at_branch
+	unset GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
+fi
