@@ -36,7 +36,8 @@ int abx_fetch_host_open(const char *workspace, const char *path, const char *spo
 {
 	enum abx_workspace_kind kind = ABX_WORKSPACE_PLAIN;
 	struct abx_fetch_host h = {0};
-	struct abx_seed_repo like = {0};
+	abx_autofree char *whole = abx_xstrdup("");
+	struct abx_seed_repo like = {.path = whole};
 	int r = *path ? check_path(workspace, path, err) : 0;
 
 	if (r < 0)
