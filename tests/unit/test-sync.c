@@ -75,7 +75,8 @@ static void differs(const char *paths)
 	abx_autofree char *dir = abx_xstrdup(seed_box_dir());
 	abx_autofree char *host = abx_xstrdup(unit_path("host"));
 	abx_autofree char *manifest = abx_xstrdup(unit_path("manifest"));
-	const struct abx_back back = {dir, seeded.seed_tree, manifest, host};
+	const struct abx_back back = {
+		.dir = dir, .seed_tree = seeded.seed_tree, .manifest = manifest, .workspace = host};
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(1 << 16);
 	struct abx_changes changes = {0};
 
