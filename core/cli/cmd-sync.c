@@ -40,6 +40,7 @@ static int ask(struct job *job, struct abx_box *box, const char *spool, struct a
 				 .workspace = box->workspace,
 				 .manifest = manifest,
 				 .spool = spool,
+				 .keep_out = cli->app.home.path,
 				 .dry_run = job->dry,
 				 .record = record,
 				 .ctx = &rec};

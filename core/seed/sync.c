@@ -150,7 +150,7 @@ static int check_names(const struct sync *s, struct abx_err *err)
 
 static int prepare(struct sync *s, struct abx_err *err)
 {
-	const struct abx_seed_options look = {.look_only = true};
+	const struct abx_seed_options look = {.keep_out = s->ask->keep_out, .look_only = true};
 	const struct abx_seed_repo *root;
 	int r = abx_seed_inspect(s->ask->workspace, s->ask->spool, &look, &s->seed, err);
 

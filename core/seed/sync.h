@@ -36,7 +36,8 @@ struct abx_sync_ask {
 	const char *base_commit; /* or NULL */
 	const char *seed_tree;
 	const char *manifest;
-	const char *spool; /* a private, empty directory that the caller removes */
+	const char *spool;    /* a private, empty directory that the caller removes */
+	const char *keep_out; /* as in abx_seed_options */
 	bool dry_run;
 	/* Makes seed_tree and, with base_moved, head durable; the manifest follows. */
 	int (*record)(void *ctx, const struct abx_synced *s, struct abx_err *err);
