@@ -213,6 +213,26 @@ static void fill_ignored(struct abx_seed *s)
 	abx_buf_release(&text);
 }
 
+/* What is there otherwise than somebody might expect. */
+static void note_lacks(struct abx_seed *s, const struct abx_seed_repo *r)
+{
+	char shown[200];
+
+	/* Of a commit it has been said. */
+	for (size_t i = 0; i < r->absent.len && !r->want.clean; i++) {
+		abx_quote_text(r->absent.items[i], shown, sizeof(shown));
+		abx_seed_note(s, "submodule '%s' is not checked out here: it is empty in the box",
+			      shown);
+	}
+	if (!r->attrs.filter)
+		return;
+	abx_quote_text(r->attrs.filter, shown, sizeof(shown));
+	abx_seed_note(s,
+		      "%zu file%s of filter '%s' as in the work tree: the box has no such filter, "
+		      "commit them here",
+		      r->attrs.n_filtered, r->attrs.n_filtered == 1 ? "" : "s", shown);
+}
+
 static void fill_info(struct abx_seed *s)
 {
 	const struct abx_seed_repo *root = abx_seed_root(s);
@@ -292,6 +312,8 @@ static int inspect(struct abx_seed *s, struct abx_err *err)
 	abx_git_place_release(&place);
 	if (r == 0)
 		fill_info(s);
+	for (size_t i = 0; r == 0 && i < s->n_repos; i++)
+		note_lacks(s, s->repos[i]);
 	return r;
 }
 

@@ -48,7 +48,6 @@ struct abx_seed_options {
 	 * or a branch that the box goes on with, with what is not committed when HEAD is on it. */
 	const char *from_branch, *use_branch;
 	const struct abx_strv *include_ignored; /* globs; lives as long as the seed; or NULL */
-	bool skip_lfs;				/* of Git LFS only the pointers */
 	/* An absolute, real path with secrets in it (AGENTBOX_HOME), or NULL: a workspace that
 	 * would take it along is refused. */
 	const char *keep_out;

@@ -123,11 +123,17 @@ END_TEST
 /* B008 */
 START_TEST(submodules_that_are_not_there)
 {
+	struct abx_seed *seed = NULL;
+
 	seed_repo(OTHER("sub") REPO
 		  "git submodule --quiet add ../sub one && git submodule --quiet add ../sub two && "
 		  "git config -f .gitmodules submodule.one.url git@127.0.0.1:none.git && "
 		  "git add . && git commit -q -m subs && git submodule --quiet deinit --all -f && "
 		  "rm -rf .git/modules ../sub");
+	unit_ok(abx_seed_inspect(unit_path("host"), unit_path("spool"), NULL, &seed, &unit_err));
+	ck_assert_uint_eq(abx_seed_info(seed)->notes->len, 2);
+	unit_has(abx_seed_info(seed)->notes->items[0], "submodule 'one' is not checked out");
+	abx_seed_free(seed);
 	in_box("test -d one && test -d two && test -z \"$(ls one two | grep f)\"");
 }
 END_TEST
