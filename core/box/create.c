@@ -93,6 +93,9 @@ static int load_spec(struct create *c, struct abx_err *err)
 	int r = abx_box_spec_make(c->req->spec, c->origin.point.spec,
 				  c->req->from ? NULL : c->config, &c->app->home, &c->spec, err);
 
+	if (r == 0 &&
+	    (c->req->seed.from_branch || c->req->seed.use_branch || c->req->seed.no_dirty))
+		c->spec.committed = true;
 	/* Another branch may not have that directory. */
 	if (r == 0 && c->subdir && !c->req->snapshot && !c->req->from &&
 	    !c->req->seed.from_branch && !c->req->seed.use_branch)

@@ -51,6 +51,8 @@ static void show(const struct abx_box_spec *s, cJSON *doc)
 		(void)cJSON_AddBoolToObject(doc, "read_only", true);
 	if (s->private_urls)
 		(void)cJSON_AddBoolToObject(doc, "private_urls", true);
+	if (s->committed)
+		(void)cJSON_AddBoolToObject(doc, "committed", true);
 	if (s->subdir)
 		(void)cJSON_AddStringToObject(doc, "subdir", s->subdir);
 	if (s->size)
@@ -174,6 +176,8 @@ static int parse(const cJSON *doc, struct abx_box_spec *s)
 		r = abx_json_bool(doc, "read_only", false, &s->read_only);
 	if (r == 0)
 		r = abx_json_bool(doc, "private_urls", false, &s->private_urls);
+	if (r == 0)
+		r = abx_json_bool(doc, "committed", false, &s->committed);
 	if (r == 0)
 		r = get_text(doc, "size", &s->size);
 	if (r == 0)

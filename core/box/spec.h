@@ -43,6 +43,7 @@ struct abx_box_spec {
 	uint16_t *ports;
 	uint32_t n_ports;
 	bool read_only, private_urls;
+	bool committed; /* seeded with what a commit says, not with what is checked out */
 	char *size, *location;
 	char *subdir;	    /* of the workspace, where commands start; NULL: itself */
 	int64_t timeout_ms; /* its life from each start on; 0 = the provider's own */

@@ -4,6 +4,7 @@
 
 #include "core/box/running.h"
 #include "core/box/select.h"
+#include "core/box/spec.h"
 #include "core/cli/cmd.h"
 #include "core/cli/workdir.h"
 #include "core/seed/sync.h"
@@ -60,12 +61,32 @@ static int ask(struct job *job, struct abx_box *box, const char *spool, struct a
 	return abx_sync(cloud, &opts, &sandbox, &a, &job->got, err);
 }
 
+/* What is checked out here is not what the box began with. */
+static int check_began(const struct abx_box *box, struct abx_err *err)
+{
+	struct abx_box_spec spec = {0};
+	const int r = abx_box_spec_parse(box->spec, &spec, err);
+	const bool committed = spec.committed;
+
+	abx_box_spec_release(&spec);
+	if (r < 0 || !committed)
+		return r;
+	(void)abx_err_set(
+		err, ABX_ENOTSUP,
+		"box '%s': it was made with --from-branch, --use-branch or --no-dirty, and "
+		"sync brings what is checked out here",
+		box->name);
+	return abx_err_remedy(err, "agentbox cp brings files into it");
+}
+
 static int work(void *ctx, struct abx_box *box, struct abx_err *err)
 {
 	struct job *job = ctx;
 	struct abx_workdir dir = ABX_WORKDIR_INIT;
-	int r;
+	int r = check_began(box, err);
 
+	if (r < 0)
+		return r;
 	if (!box->seed_tree) {
 		(void)abx_err_set(err, ABX_ENOTSUP, "box '%s': what it started from is not known",
 				  box->name);

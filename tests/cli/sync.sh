@@ -54,5 +54,8 @@ for p in $providers; do
 	ok "$p: the box stops" ab stop "$box"
 	run ab sync "$box"
 	like "$err" 'is running now' "$p: a stopped box is started"
+	ok "$p: a box of what is committed" ab create --provider "$p" -w "$repo" -n "c-$p" \
+		--no-dirty -y
+	one_line_error 1 'made with --from-branch.*agentbox cp' "$p: is not synced" ab sync "c-$p"
 done
 done_testing
