@@ -314,12 +314,3 @@ int abx_layout_check_config(const char *workspace, const struct abx_git_place *p
 					 "its symbolic links are files (core.symlinks)");
 	return 0;
 }
-
-int abx_layout_check_index(const char *workspace, const struct abx_index *index,
-			   struct abx_err *err)
-{
-	if (index->split)
-		return abx_layout_refuse(workspace, "git update-index --no-split-index", err,
-					 "its index is split");
-	return 0;
-}

@@ -38,11 +38,9 @@ int abx_layout_top(const char *workspace, const char *spool, char **ret_top, str
 int abx_layout_head(const char *workspace, const struct abx_git_place *place, char **ret_branch,
 		    struct abx_err *err);
 
-/* What settings and index say: bare, work trees elsewhere, object formats, split indexes. */
+/* What settings say: bare, work trees elsewhere, object formats. */
 int abx_layout_check_config(const char *workspace, const struct abx_git_place *place,
 			    const struct abx_git_config *c, struct abx_err *err);
-int abx_layout_check_index(const char *workspace, const struct abx_index *index,
-			   struct abx_err *err);
 
 /* Fill err: "workspace '<w>': <what>: this cannot be put into a box yet", with a remedy. */
 int abx_layout_refuse(const char *workspace, const char *remedy, struct abx_err *err,

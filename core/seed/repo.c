@@ -243,13 +243,47 @@ bool abx_seed_repo_is_outdated(const struct abx_seed_repo *r)
 				  memcmp(out.data, r->status.head, len) != 0);
 }
 
+/* A copy in the spool is made one file: a split index takes its other half from beside the
+ * repository's own, wherever it lies itself. */
+static int join_index(struct abx_seed_repo *r, struct abx_err *err)
+{
+	static const char *const args[] = {"update-index", "--no-split-index", NULL};
+	abx_autofree char *path = abx_xasprintf("%s/index", r->spool);
+	abx_autofree char *env = abx_xasprintf("GIT_INDEX_FILE=%s", path);
+	struct abx_git_job job = ABX_GIT_JOB_INIT;
+	struct abx_index joined = {0};
+	struct abx_git git;
+	int code = abx_fs_write_atomic(AT_FDCWD, path, r->index.bytes.data, r->index.bytes.len,
+				       0600, /* durable= */ false);
+
+	if (code < 0)
+		return abx_err_errno(err, -code, "write '%s'", path);
+	code = abx_seed_repo_git(r, &git, err);
+	if (code < 0)
+		return code;
+	abx_git_setenv(&git, env);
+	code = abx_git_start(&git, args, NULL, 0, &job, err);
+	if (code == 0)
+		code = abx_git_finish(&job, NULL, err);
+	abx_git_release(&git);
+	if (code == 0)
+		code = abx_index_read(path, &joined, err);
+	if (code < 0)
+		return code;
+	/* Whether it changes meanwhile is for the repository's own to tell. */
+	joined.st = r->index.st;
+	abx_index_release(&r->index);
+	r->index = joined;
+	return 0;
+}
+
 static int read_index(struct abx_seed_repo *r, struct abx_err *err)
 {
 	abx_autofree char *path = abx_xasprintf("%s/index", r->place.git_dir);
 	int code = abx_index_read(path, &r->index, err);
 
-	if (code == 0)
-		code = abx_layout_check_index(r->work, &r->index, err);
+	if (code == 0 && r->index.split)
+		code = join_index(r, err);
 	for (size_t i = 0; i < r->index.len; i++)
 		r->assumed = r->assumed || r->index.entries[i].assume_valid;
 	return code;
@@ -373,8 +407,7 @@ static int inspect(const struct abx_seed *s, struct abx_seed_repo *r, struct abx
 		return code;
 	/* An index that is not understood may be of another object format: git says so. */
 	index_code = read_index(r, &index_err);
-	if (index_code != ABX_ENOTSUP)
-		code = ask_git(r, &s->options, &j, err);
+	code = ask_git(r, &s->options, &j, err);
 	if (code == 0 && index_code < 0) {
 		code = index_code;
 		*err = index_err;

@@ -21,7 +21,6 @@ static const struct refused {
 	{"git init -q --object-format=sha256 . && " COMMIT, ABX_ENOTSUP, "sha256"},
 	{ONE "mkdir .git/reftable", ABX_ENOTSUP, "reftable"},
 	{ONE "git rev-parse HEAD >.git/info/grafts", ABX_ENOTSUP, "grafted"},
-	{ONE "git update-index --split-index", ABX_ENOTSUP, "index is split"},
 	{ONE "git config core.symlinks false", ABX_ENOTSUP, "core.symlinks"},
 	{ONE "mkdir d && echo d >d/d && git add . && git commit -q -m d && git init -q d",
 	 ABX_ENOTSUP, "'d' is a repository of its own"},

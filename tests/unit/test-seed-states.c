@@ -277,6 +277,24 @@ START_TEST(skip_worktree)
 }
 END_TEST
 
+/* Git gives the shared half a new time whenever it reads it. */
+START_TEST(split_index)
+{
+	struct abx_seed_result got = {0};
+	abx_autofree char *before = NULL, *after = NULL;
+
+	sh(REPO "git update-index --split-index && echo x >x && git add x && echo y >>a.txt");
+	before = tree_of(unit_path("host"), "", "%i");
+	seed_all(&got);
+	after = tree_of(unit_path("host"), "", "%i");
+	ck_assert_str_eq(before, after);
+	abx_seed_result_release(&got);
+	same_repository();
+	same_work_tree(NOT_GIT);
+	in_box("test -z \"$(ls .git | grep sharedindex)\"");
+}
+END_TEST
+
 START_TEST(partial_clone)
 {
 	struct abx_seed_result got = {0};
@@ -389,6 +407,7 @@ static Suite *suite(void)
 				       sparse_checkout_by_patterns,
 				       skip_worktree,
 				       partial_clone,
+				       split_index,
 				       replaced_objects,
 				       changes_in_nested_repositories};
 	Suite *s = suite_create("seed-states");
