@@ -128,6 +128,7 @@ static int load_seed_options(struct create *c, struct abx_err *err)
 	const char *given = o->use_branch    ? "--use-branch"
 			    : o->from_branch ? "--from-branch"
 			    : o->no_dirty    ? "--no-dirty"
+			    : o->skip_lfs    ? "--skip-lfs"
 			    : o->depth	     ? "--depth"
 					     : NULL;
 

@@ -162,6 +162,8 @@ static int run_options(struct abx_cli *cli, struct create_cmd *c, int argc, char
 		{0, "from-branch", ABX_OPT_KIND_TEXT, &seed->from_branch, "REF",
 		 "what is committed at that branch, tag or commit"},
 		{0, "no-dirty", ABX_OPT_KIND_FLAG, &seed->no_dirty, NULL, "only what is committed"},
+		{0, "skip-lfs", ABX_OPT_KIND_FLAG, &seed->skip_lfs, NULL,
+		 "of files that Git LFS keeps only the pointers"},
 		{0, "depth", ABX_OPT_KIND_TEXT, &c->depth, "N",
 		 "commits of history that go along, or full (default: all where it is small)"},
 		{0, "include-ignored", ABX_OPT_KIND_LIST, &c->included, "GLOB",

@@ -175,7 +175,7 @@ static int add_sizes(const struct abx_seed_repo *r, struct abx_seed_files *files
 	return code;
 }
 
-static int read_attrs(struct abx_seed_repo *r, struct abx_err *err)
+static int read_attrs(struct abx_seed_repo *r, bool skip, struct abx_err *err)
 {
 	struct abx_git_job job = ABX_GIT_JOB_INIT;
 	const bool crlf = abx_git_config_converts(&r->config);
@@ -190,6 +190,8 @@ static int read_attrs(struct abx_seed_repo *r, struct abx_err *err)
 	if (code == 0 && r->attrs.n_lfs)
 		code = abx_lfs_find(&r->git, r->place.common_dir, &r->index, r->attrs.lfs, &r->lfs,
 				    err);
+	for (size_t i = 0; i < r->lfs.len && skip; i++)
+		r->lfs.items[i].here = false;
 	return code;
 }
 
@@ -212,12 +214,13 @@ static int read_tree(struct abx_seed_repo *r, struct abx_err *err)
 	return code;
 }
 
-int abx_seed_clean_read(struct abx_seed_repo *r, struct abx_seed_files *files, struct abx_err *err)
+int abx_seed_clean_read(const struct abx_seed *s, struct abx_seed_repo *r,
+			struct abx_seed_files *files, struct abx_err *err)
 {
 	int code = read_tree(r, err);
 
 	if (code == 0)
-		code = read_attrs(r, err);
+		code = read_attrs(r, s->options.skip_lfs, err);
 	return code < 0 ? code : add_sizes(r, files, err);
 }
 

@@ -16,7 +16,8 @@ int abx_seed_which(struct abx_seed *s, const struct abx_git_place *place, struct
 void abx_seed_want_release(struct abx_seed_want *w);
 
 /* Index, attributes and LFS of r->want.commit; counts its files. */
-int abx_seed_clean_read(struct abx_seed_repo *r, struct abx_seed_files *files, struct abx_err *err);
+int abx_seed_clean_read(const struct abx_seed *s, struct abx_seed_repo *r,
+			struct abx_seed_files *files, struct abx_err *err);
 
 /* The repository of the submodule at entry i of r's index, at the commit that is recorded:
  * *ret_place has no git_dir when it is not on this machine. */

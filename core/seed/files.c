@@ -320,8 +320,10 @@ void abx_seed_files_drop(struct abx_seed_files *f, const struct abx_strv *paths)
 
 void abx_seed_files_release(struct abx_seed_files *f)
 {
-	for (size_t i = 0; i < f->len; i++)
+	for (size_t i = 0; i < f->len; i++) {
 		free(f->items[i].path);
+		free(f->items[i].instead);
+	}
 	free(f->items);
 	abx_strv_release(&f->gone);
 	free(f->skipped_first);

@@ -20,8 +20,9 @@ struct abx_seed_file {
 	mode_t mode; /* st_mode */
 	uint64_t size;
 	struct timespec mtime;
-	bool has_oid; /* the content is this blob of its repository */
-	bool steady;  /* git has looked at it, and the box's git must find the same */
+	char *instead; /* what travels in place of its content, or NULL */
+	bool has_oid;  /* the content is this blob of its repository */
+	bool steady;   /* git has looked at it, and the box's git must find the same */
 	unsigned char oid[ABX_OID_BYTES];
 };
 

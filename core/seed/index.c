@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "abxsdk/fs.h"
+#include "core/util/sha1.h"
 
 #define INDEX_MAX_BYTES ((size_t)1 << 30)
 #define HEADER_BYTES 12
 #define ENTRY_FIXED_BYTES 62
+#define ENTRY_SIZE_AT 36
 #define FLAG_ASSUME_VALID 0x8000
 #define FLAG_EXTENDED 0x4000
 #define EXTENDED_SKIP_WORKTREE 0x4000
@@ -83,6 +85,7 @@ static bool take_entry(struct reader *r, struct abx_index_entry *e)
 
 	if (left(r) < ENTRY_FIXED_BYTES)
 		return false;
+	e->at = (size_t)(start - (const unsigned char *)r->index->bytes.data);
 	e->mode = be32(r->at + 24);
 	memcpy(e->oid, r->at + 40, ABX_OID_BYTES);
 	flags = be16(r->at + 60);
@@ -220,6 +223,33 @@ int abx_index_read(const char *path, struct abx_index *ret, struct abx_err *err)
 	else
 		*ret = index;
 	return r;
+}
+
+/* A size of zero is how git itself marks an entry that it must not believe. */
+void abx_index_distrust(struct abx_index *index, size_t i)
+{
+	memset(index->bytes.data + index->entries[i].at + ENTRY_SIZE_AT, 0, 4);
+}
+
+int abx_index_sign(struct abx_index *index, struct abx_err *err)
+{
+	abx_auto(abx_sha1) struct abx_sha1 hash = ABX_SHA1_INIT;
+	const size_t len = index->bytes.len - ABX_OID_BYTES;
+	char hex[ABX_SHA1_HEX_BYTES];
+	const int r = abx_sha1_open(err);
+
+	if (r < 0)
+		return r;
+	abx_sha1_init(&hash);
+	abx_sha1_update(&hash, index->bytes.data, len);
+	abx_sha1_hex(&hash, hex);
+	for (size_t i = 0; i < ABX_OID_BYTES; i++) {
+		unsigned int byte = 0;
+
+		(void)sscanf(hex + 2 * i, "%2x", &byte);
+		index->bytes.data[len + i] = (char)byte;
+	}
+	return 0;
 }
 
 void abx_index_release(struct abx_index *index)

@@ -22,6 +22,7 @@ struct abx_index_entry {
 	unsigned char oid[ABX_OID_BYTES];
 	uint32_t mode; /* 0100644, 0100755, 0120000, 0160000, 0040000 in a sparse index */
 	uint8_t stage; /* not 0: unmerged */
+	size_t at;     /* where it is in the bytes */
 	bool assume_valid, skip_worktree, intent_to_add;
 };
 
@@ -41,6 +42,11 @@ struct abx_index {
 int abx_index_read(const char *path, struct abx_index *ret, struct abx_err *err);
 int abx_index_parse(struct abx_index *index, const char *path, struct abx_err *err);
 void abx_index_release(struct abx_index *index);
+
+/* Make git look at the content of entry i whatever its file's size and times are; then, once for
+ * all of them, make the checksum right again. */
+void abx_index_distrust(struct abx_index *index, size_t i);
+int abx_index_sign(struct abx_index *index, struct abx_err *err);
 
 void abx_oid_hex(const unsigned char oid[ABX_OID_BYTES], char text[2 * ABX_OID_BYTES + 1]);
 /* 40 lower-case hexadecimal digits, and nothing else? */

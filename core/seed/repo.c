@@ -335,6 +335,39 @@ static int list_others(const struct abx_seed *s, struct abx_seed_repo *r, struct
 	return code;
 }
 
+/* Pointers in place of what Git LFS keeps, where nobody changed it.  Both lists are in byte
+ * order, directories aside. */
+static int take_pointers(struct abx_seed_repo *r, struct abx_seed_files *files, size_t from,
+			 struct abx_err *err)
+{
+	const size_t skip = *r->path ? strlen(r->path) + 1 : 0;
+	struct abx_lfs lfs = {NULL, 0};
+	int code = abx_lfs_find(&r->git, r->place.common_dir, &r->index, r->attrs.lfs, &lfs, err);
+
+	for (size_t i = from, k = 0; code == 0 && i < files->len && k < lfs.len; i++) {
+		struct abx_seed_file *f = &files->items[i];
+		const char *path = f->path + skip, *entry = NULL;
+
+		if (!S_ISREG(f->mode))
+			continue;
+		while (k < lfs.len && (entry = r->index.entries[lfs.items[k].entry].path) &&
+		       strcmp(entry, path) < 0)
+			k++;
+		if (k == lfs.len || strcmp(entry, path) != 0 ||
+		    abx_status_is_dirty(&r->status, path))
+			continue;
+		f->instead = abx_xstrdup(lfs.items[k].pointer);
+		f->has_oid = false;
+		files->bytes -= f->size;
+		files->bytes += strlen(f->instead);
+		abx_index_distrust(&r->index, lfs.items[k].entry);
+	}
+	if (code == 0 && lfs.len)
+		code = abx_index_sign(&r->index, err);
+	abx_lfs_release(&lfs);
+	return code;
+}
+
 static int list_files(const struct abx_seed *s, struct abx_seed_repo *r, struct jobs *j,
 		      struct abx_seed_files *files, struct abx_err *err)
 {
@@ -349,10 +382,13 @@ static int list_files(const struct abx_seed *s, struct abx_seed_repo *r, struct 
 					     .nested = &r->nested,
 					     .absent = &r->absent};
 
+	const size_t before = files->len;
 	int code = list_others(s, r, j, &others, err);
 
 	if (code == 0)
 		code = abx_seed_files_known(&known, files, err);
+	if (code == 0 && s->options.skip_lfs && r->attrs.n_lfs)
+		code = take_pointers(r, files, before, err);
 	abx_strv_release(&others);
 	return code;
 }
@@ -377,7 +413,7 @@ static int inspect_clean(const struct abx_seed *s, struct abx_seed_repo *r,
 	if (code == 0)
 		code = finish_config(r, &j.config, err);
 	if (code == 0)
-		code = abx_seed_clean_read(r, files, err);
+		code = abx_seed_clean_read(s, r, files, err);
 	if (code == 0)
 		code = read_info(r, err);
 	abx_git_abandon(&j.config);

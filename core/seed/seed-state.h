@@ -61,7 +61,7 @@ struct abx_seed {
 	int root_fd, spool_fd;
 	struct abx_seed_options options;
 	struct abx_seed_info info;
-	struct abx_strv notes;	     /* for people: what is not as they may expect */
+	struct abx_strv notes; /* for people: what is not as they may expect */
 	struct abx_ignore ignore;
 	char *ignored_names;
 	struct abx_seed_files files; /* of all repositories, each after the one it lies in */

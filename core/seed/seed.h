@@ -47,6 +47,7 @@ struct abx_seed_options {
 	/* At most one of them; both NULL: HEAD.  The committed state of a branch, tag or commit;
 	 * or a branch that the box goes on with, with what is not committed when HEAD is on it. */
 	const char *from_branch, *use_branch;
+	bool skip_lfs;				/* of files that Git LFS keeps only the pointers */
 	const struct abx_strv *include_ignored; /* globs; lives as long as the seed; or NULL */
 	/* An absolute, real path with secrets in it (AGENTBOX_HOME), or NULL: a workspace that
 	 * would take it along is refused. */
