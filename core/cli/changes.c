@@ -14,7 +14,7 @@ struct job {
 static int work(void *ctx, struct abx_box *box, struct abx_err *err)
 {
 	const struct job *job = ctx;
-	struct abx_changes_session s = {.opts.box_id = box->id};
+	struct abx_changes_session s = {.opts.box_id = box->id, .box = box};
 	abx_autofree char *manifest = NULL;
 	int r;
 

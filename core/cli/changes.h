@@ -11,6 +11,7 @@ struct abx_changes_session {
 	struct abx_call_opts opts;
 	struct abx_sandbox sandbox;
 	struct abx_back back;
+	const struct abx_box *box;
 };
 
 typedef int (*abx_changes_fn)(void *ctx, struct abx_changes_session *s, struct abx_err *err);

@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* agentbox download */
+#include <fcntl.h>
+#include <string.h>
+
+#include "abxsdk/fs.h"
 #include "core/cli/changes.h"
+#include "core/cli/workdir.h"
+#include "core/seed/back-patch.h"
+#include "core/util/log.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
+
+#define PATCH_MAX ((size_t)1 << 30)
 
 static void print_change(const struct abx_change *c)
 {
@@ -55,7 +64,58 @@ struct job {
 	bool dry;
 	struct abx_strv ignored;
 	uint64_t max_file, max_total;
+	const char *patch; /* a file, "-" for stdout, or NULL */
 };
+
+/* Whole or not at all; what is left out is said on stderr, for stdout may be the patch. */
+static int patch(struct job *job, struct abx_changes_session *s, struct abx_changes *found,
+		 const char *tmp, struct abx_err *err)
+{
+	const bool to_stdout = strcmp(job->patch, "-") == 0;
+	abx_autofree char *path = abx_xasprintf("%s/patch", tmp);
+	abx_auto(abx_buf) struct abx_buf text = ABX_BUF_INIT(PATCH_MAX);
+	abx_autoclose int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	size_t n_problems;
+	int r;
+
+	if (fd < 0)
+		return abx_err_errno(err, errno, "write '%s'", path);
+	r = abx_back_patch(s->cloud, &s->opts, &s->sandbox, &s->back, tmp, found, fd, err);
+	if (r < 0)
+		return r;
+	r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : abx_buf_read_fd(&text, fd);
+	if (r == 0 && to_stdout)
+		r = abx_fs_write_all(STDOUT_FILENO, abx_buf_str(&text), text.len);
+	else if (r == 0)
+		r = abx_fs_write_atomic(AT_FDCWD, job->patch, abx_buf_str(&text), text.len, 0644,
+					/* durable= */ false);
+	if (r < 0)
+		return abx_err_errno(err, -r, "write the patch '%s'", job->patch);
+	for (size_t i = 0; i < found->len; i++) {
+		char shown[1024];
+
+		if (!found->items[i].problem)
+			continue;
+		abx_quote_text(found->items[i].path, shown, sizeof(shown));
+		abx_warn("%s: not in the patch: %s", shown, found->items[i].problem);
+	}
+	n_problems = count_problems(found);
+	return n_problems ? abx_err_set(err, ABX_EIO, "%zu of %zu changes are not in the patch",
+					n_problems, found->len)
+			  : 0;
+}
+
+static int make_patch(struct job *job, struct abx_changes_session *s, struct abx_changes *found,
+		      struct abx_err *err)
+{
+	struct abx_workdir dir = ABX_WORKDIR_INIT;
+	int r = abx_workdir_open(&job->cli->app.home, s->box, "patch", &dir, err);
+
+	if (r == 0)
+		r = patch(job, s, found, dir.path, err);
+	abx_workdir_close(&dir);
+	return r;
+}
 
 static int bring_back(struct job *job, struct abx_changes_session *s, struct abx_changes *found,
 		      struct abx_err *err)
@@ -70,6 +130,8 @@ static int bring_back(struct job *job, struct abx_changes_session *s, struct abx
 	r = abx_back_changes(s->cloud, &s->opts, &s->sandbox, &s->back, found, err);
 	if (r < 0)
 		return r;
+	if (job->patch)
+		return make_patch(job, s, found, err);
 	n_good = found->len - count_problems(found);
 	if (!job->dry && (n_good || found->n_have)) {
 		if (!cli->json && !cli->yes)
@@ -106,11 +168,15 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		 "larger files stay in the box (16G)"},
 		{0, "max-total", ABX_OPT_KIND_SIZE, &job.max_total, "SIZE",
 		 "more than this in all does (64G)"},
+		{0, "patch", ABX_OPT_KIND_TEXT, &job.patch, "FILE",
+		 "write a patch for git apply instead (-: to stdout)"},
 		{0}};
 	struct abx_args args;
 	int r = abx_opts_parse(cli, opts, argc, argv, &args, err);
 
-	if (r == ABX_OPTS_GO && (args.n_pos > 1 || args.n_rest))
+	if (r == ABX_OPTS_GO && job.patch && (job.dry || cli->json))
+		r = abx_usage(cli, err, "--patch goes with neither --dry-run nor --json");
+	else if (r == ABX_OPTS_GO && (args.n_pos > 1 || args.n_rest))
 		r = abx_usage(cli, err, "download takes one box");
 	else if (r == ABX_OPTS_GO)
 		r = abx_changes_run(cli, args.n_pos ? args.pos[0] : NULL, work, &job, err);
@@ -120,7 +186,7 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 
 const struct abx_cmd abx_cmd_download = {
 	.name = "download",
-	.usage = "[BOX] [--dry-run] [--include-ignored PATTERN] [--json] [-y]",
+	.usage = "[BOX] [--dry-run] [--patch FILE] [--include-ignored PATTERN] [--json] [-y]",
 	.summary = "Bring the changes of a box back into the project.",
 	.help = "Added, changed and deleted files come back as they are in the box; ignored ones\n"
 		"do not.  A file that was changed here since the box was made is left alone and\n"

@@ -34,6 +34,7 @@ static void release_all(struct abx_change *items, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		free(items[i].path);
 		free(items[i].blob);
+		free(items[i].old_blob);
 		free(items[i].problem);
 	}
 	free(items);
@@ -60,7 +61,8 @@ static struct abx_change *add(struct list *l, const char *path, enum abx_change_
 		l->cap = l->cap ? l->cap * 2 : 64;
 		c->items = abx_xreallocarray(c->items, l->cap, sizeof(*c->items));
 	}
-	c->items[c->len] = (struct abx_change){abx_xstrdup(path), kind, mode, NULL, NULL};
+	c->items[c->len] =
+		(struct abx_change){.path = abx_xstrdup(path), .kind = kind, .mode = mode};
 	return &c->items[c->len++];
 }
 
@@ -131,6 +133,9 @@ static bool parse_record(const char *r, const char *path, struct list *l)
 	c = add(l, path, kind, mode);
 	if (mode)
 		c->blob = abx_xstrdup(oid);
+	c->old_mode = old_mode;
+	if (old_mode)
+		c->old_blob = abx_xstrndup(r + 15, 2 * ABX_OID_BYTES);
 	if (mode == MODE_GITLINK || old_mode == MODE_GITLINK)
 		abx_change_fail(c, NESTED);
 	return true;

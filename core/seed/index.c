@@ -231,6 +231,11 @@ void abx_index_distrust(struct abx_index *index, size_t i)
 	memset(index->bytes.data + index->entries[i].at + ENTRY_SIZE_AT, 0, 4);
 }
 
+static int digit(char c)
+{
+	return c <= '9' ? c - '0' : c - 'a' + 10;
+}
+
 int abx_index_sign(struct abx_index *index, struct abx_err *err)
 {
 	abx_auto(abx_sha1) struct abx_sha1 hash = ABX_SHA1_INIT;
@@ -244,10 +249,7 @@ int abx_index_sign(struct abx_index *index, struct abx_err *err)
 	abx_sha1_update(&hash, index->bytes.data, len);
 	abx_sha1_hex(&hash, hex);
 	for (size_t i = 0; i < ABX_OID_BYTES; i++) {
-		unsigned int byte = 0;
-
-		(void)sscanf(hex + 2 * i, "%2x", &byte);
-		index->bytes.data[len + i] = (char)byte;
+		index->bytes.data[len + i] = (char)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
 	}
 	return 0;
 }
