@@ -57,7 +57,7 @@ large_repo() # DIR
 		git -C "$1" checkout -q -B main
 	else
 		git init -q "$1" && (cd "$SRC" && tar -c --exclude .git --exclude 'build*' \
-			core sdk tests docs) | tar -x -C "$1" && cd "$1" && git add . &&
+			README.md core sdk tests docs) | tar -x -C "$1" && cd "$1" && git add . &&
 			git commit -q -m 'All of it' || exit 1
 	fi
 	cd "$1" && perl -e '

@@ -101,7 +101,8 @@ P='--provider mock -y'
 	one_line_error 2 'not a name' 'no branch name' ab create $P -b 'a b'
 	one_line_error 1 "'nope': there is none" 'no such branch' ab create $P -b nope
 	one_line_error 1 "'--all': there is none" 'not an option' ab create $P --from-branch=--all
-	one_line_error 1 'not a repository' 'no repository' ab create $P -w "$T/home" --no-dirty
+	mkdir "$T/none"
+	one_line_error 1 'not a repository' 'no repository' ab create $P -w "$T/none" --no-dirty
 	# A directory of a repository.
 	mkdir -p sub/deep own && echo t >sub/deep/t && git add sub && git commit -q -m sub sub
 	echo own >own/o && echo own >.git/info/exclude

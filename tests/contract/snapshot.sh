@@ -53,7 +53,7 @@ new_box three -w "$T/repo" --snapshot "$kept" && pass 'a second box of it' ||
 	fail 'a second box of it'
 in_box three sh -c "$state" >"$T/state.3" </dev/null
 same "$T/state" "$T/state.3" 'has what was kept'
-run ab diff "$(b two)"
+run ab diff --since-create "$(b two)"
 like "$out" '^\+two' 'diff compares with where it all began'
 like "$out" '^-one' 'and with nothing else'
 unlike "$out" 'dirty' 'what was seeded is no change'
