@@ -127,17 +127,16 @@ static int ask(const struct abx_ignore *i, const struct abx_buf *in, struct abx_
 	abx_git_setenv(&git, "GIT_DIR=..");
 	abx_git_setenv(&git, "GIT_WORK_TREE=.");
 	r = abx_git_start(&git, args, in, 0, &job, err);
-	if (r == ABX_ENOTFOUND) {
-		(void)abx_err_set(err, ABX_ENOTFOUND,
-				  "workspace '%s': " RULES_FILE " is read by git, which is not "
-				  "on this machine",
-				  i->shown);
-		return abx_err_remedy(err, "install git on this machine");
-	}
 	if (r == 0)
 		r = abx_git_finish(&job, out, err);
 	abx_git_release(&git);
-	return r;
+	if (r != ABX_ENOTFOUND)
+		return r;
+	(void)abx_err_set(err, ABX_ENOTFOUND,
+			  "workspace '%s': " RULES_FILE " is read by git, which is not on this "
+			  "machine",
+			  i->shown);
+	return abx_err_remedy(err, "install git on this machine");
 }
 
 int abx_ignore_ask(const struct abx_ignore *i, const char *prefix, const struct abx_strv *paths,
