@@ -47,10 +47,8 @@ static bool look_up(struct ctl_exec *x, const char *name)
 /* Who it is to be; true when that is somebody else than we are. */
 static bool choose_user(struct ctl_exec *x)
 {
-	char own[16];
-
-	(void)snprintf(own, sizeof(own), "%u", geteuid());
-	if (!look_up(x, x->request.user ? x->request.user : own)) {
+	(void)snprintf(x->own_id, sizeof(x->own_id), "%u", geteuid());
+	if (!look_up(x, x->request.user ? x->request.user : x->own_id)) {
 		ctl_fail(x, ABX_EINVAL, "user: %.64s: not in the box's /etc/passwd",
 			 x->request.user);
 		return false;

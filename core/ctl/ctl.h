@@ -46,6 +46,7 @@ struct ctl_exec {
 	/* The command. */
 	struct abx_launch *launch;
 	struct abx_user user;
+	char own_id[16]; /* what user.name is for an id that /etc/passwd does not know */
 	struct abx_supervisor sup;
 	struct abx_pty *pty;
 	bool running;
