@@ -310,7 +310,7 @@ tidy()
 
 shells()
 {
-	cd "$tree" && find scripts tests .ci -name '*.sh' -print0 -o -path .ci/run -print0 |
+	cd "$tree" && find scripts tests core .ci -name '*.sh' -print0 -o -path .ci/run -print0 |
 		xargs -0 -n 3 -P "$jobs" shellcheck -S warning -x -P SCRIPTDIR
 }
 

@@ -10,12 +10,12 @@ make_repo "$T/tree" >/dev/null
 rm -rf "$T/tree/.git"
 # First plain entries, then extended ones, in a directory that is there by then.
 mkdir -p "$T/mixed/d/e"
-(cd "$T/mixed/d" && echo one >1 && echo two >2 && echo other >1é && echo deep >e/3)
+(cd "$T/mixed/d" && echo one >"1" && echo two >"2" && echo other >"1é" && echo deep >e/3)
 chmod 750 "$T/mixed/d"
 touch -d @1000000001 "$T/mixed/d/e"
 touch -d @1000000000 "$T/mixed/d"
 (
-	cd "$T/mixed"
+	cd "$T/mixed" || exit
 	tar -b 1 --format=gnu --no-recursion -c d d/1 d/e | head -c -1024
 	tar --format=posix -c d/1é d/2 d/e/3
 ) >"$T/mixed.tar"

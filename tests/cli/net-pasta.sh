@@ -6,7 +6,7 @@ export AGENTBOX_TEST_CARRIER
 . "${0%/*}/net-functions.sh"
 
 # All at once: most of their time they wait.
-AGENTBOX_TEST_NET= AGENTBOX_TEST_USER_ONLY=1
+AGENTBOX_TEST_NET='' AGENTBOX_TEST_USER_ONLY=1
 export AGENTBOX_TEST_NET AGENTBOX_TEST_USER_ONLY
 for test in egress rules url; do
 	"$SRC/tests/cli/net-$test.sh" >"$T/$test" 2>&1 </dev/null &

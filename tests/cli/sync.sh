@@ -45,7 +45,7 @@ for p in $providers; do
 	like "$out" '"branch":[[:space:]]*"same"' "$p: --json"
 	ok "$p: the box commits" ab exec "$box" -- sh -c 'git add -A && git commit -qm box'
 	(
-		cd "$repo" && git checkout -q a.txt && echo more >more && git add -A &&
+		cd "$repo" && git checkout -q a.txt && echo more >"more" && git add -A &&
 			git commit -qm more
 	)
 	ok "$p: a merge" ab sync "$box"

@@ -26,7 +26,7 @@ take_commits() {
 		fi
 		pack=$(git index-pack --stdin --fix-thin <"$stage/pack") || exit 90
 		pack=pack-${pack#*	}
-		[ "$mode" = do ] || return 0
+		[ "$mode" = "do" ] || return 0
 		from=$(git rev-parse --git-path objects/pack) || exit 90
 		for end in pack idx; do
 			[ ! -e "$shadow/objects/pack/$pack.$end" ] || continue
@@ -35,7 +35,7 @@ take_commits() {
 		done
 	fi
 	git cat-file -e "$head^{commit}" || fail "the host's commit did not come"
-	[ "$mode" = do ] || return 0
+	[ "$mode" = "do" ] || return 0
 	git update-ref "refs/remotes/host/$name" "$head" 2>/dev/null && return 0
 	# What the host's branch was called before is in the way.
 	git for-each-ref --format='delete %(refname)' refs/remotes/host |

@@ -71,7 +71,7 @@ only() {
 }
 
 # The work tree; what was written to meanwhile makes git refuse before it begins.
-if [ "$mode" = do ] && [ "$tree" != "$final" ]; then
+if [ "$mode" = "do" ] && [ "$tree" != "$final" ]; then
 	if [ -f "$shadow/all.$$" ]; then
 		cp "$shadow/all.$$" "$stage/index" || exit 90
 		here update-index -q --refresh >/dev/null 2>&1
@@ -82,7 +82,7 @@ if [ "$mode" = do ] && [ "$tree" != "$final" ]; then
 fi
 
 # The index of the box follows: what is staged stays.
-if [ "$how" = forward ] && [ "$mode" = do ]; then
+if [ "$how" = forward ] && [ "$mode" = "do" ]; then
 	from=${x:-$(git hash-object -w -t tree /dev/null)} || exit 90
 	if advance "$from" "$head" || advance "$from" "$head" -i; then
 		git update-ref -m 'agentbox sync' HEAD "$head" "${x:-$zero}" || exit 90
@@ -115,7 +115,7 @@ base_tree() {
 		;;
 	esac
 }
-if [ "$mode" = do ]; then
+if [ "$mode" = "do" ]; then
 	base=$(base_tree) || exit 90
 	if [ -z "$base" ] || [ "$base" = "$began" ]; then
 		rm -f "$shadow/base"
