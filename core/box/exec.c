@@ -171,12 +171,11 @@ static int default_cwd(const struct abx_box *box, char **ret, struct abx_err *er
 	return r;
 }
 
-int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec_request *given,
+int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec_request *req,
 		 int *ret_code, struct abx_err *err)
 {
 	struct abx_call_opts o = {.box_id = box->id};
-	struct abx_exec_request start = *given;
-	const struct abx_exec_request *req = &start;
+	struct abx_exec_request start = *req;
 	abx_autofree char *cwd = NULL;
 	struct abx_sandbox s;
 	struct abx_cloud *cloud;
@@ -194,7 +193,7 @@ int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec
 		return r;
 	o.box_id = box->id;
 	s = abx_cloud_sandbox(box);
-	r = run_on(cloud, &o, &s, req, ret_code, &started, err);
+	r = run_on(cloud, &o, &s, &start, ret_code, &started, err);
 	/* The word that it started may have been lost with whoever had to say it. */
 	if (r == ABX_ESTATE && (started || err->outcome_unknown))
 		return abx_err_set(err, ABX_ESTATE,
@@ -209,7 +208,7 @@ int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec
 			return r;
 		o.box_id = box->id;
 		s = abx_cloud_sandbox(box);
-		r = abx_exec_on(cloud, &o, &s, req, ret_code, err);
+		r = abx_exec_on(cloud, &o, &s, &start, ret_code, err);
 	}
 	return r;
 }

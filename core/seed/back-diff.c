@@ -32,6 +32,7 @@ static int run(const struct abx_box_io *io, const struct abx_back *back, bool si
 	script->stdin_fd = -1;
 	if (r == 0)
 		r = abx_box_run(io, script, &code, &said, err);
+	script->args = NULL;
 	if (r < 0)
 		return r;
 	if (ret_more)

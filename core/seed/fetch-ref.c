@@ -128,9 +128,8 @@ static int take_ref(const char *line, const struct abx_fetch_ask *ask,
 		if (*symref != ' ')
 			return refuse(err, "'%s' is a symbolic ref", ask->ref);
 		repo->old_id = abx_xstrndup(line, 40);
-	} else if (n > len && name[len] == '/' && strncmp(name, ask->ref, len) == 0) {
-		return refuse(err, "'%s' cannot be: there is '%s'", ask->ref, name);
-	} else if (n < len && ask->ref[n] == '/' && strncmp(name, ask->ref, n) == 0) {
+	} else if ((n > len && name[len] == '/' && strncmp(name, ask->ref, len) == 0) ||
+		   (n < len && ask->ref[n] == '/' && strncmp(name, ask->ref, n) == 0)) {
 		return refuse(err, "'%s' cannot be: there is '%s'", ask->ref, name);
 	}
 	return 0;
