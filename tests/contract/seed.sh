@@ -12,12 +12,14 @@
 #	B050, B051, B052  uploads by a service's API: with the first provider that has one
 #	B058  full disks need a file system of their own: tests/cli/seed-killed.sh
 . "${0%/*}/functions.sh"
+# The parts change directories.
+here=$(cd "${0%/*}" && pwd -P) || exit 99
 
 have git || skip_all 'no git'
-. "${0%/*}/seed-functions.sh"
+. "$here/seed-functions.sh"
 for part in ${AGENTBOX_CONTRACT_PARTS:-states files back}; do
 	# shellcheck disable=SC1090
-	. "${0%/*}/seed-$part.sh"
+	. "$here/seed-$part.sh"
 done
 drop
 suite_done
