@@ -62,16 +62,6 @@ int abx_blob_id_of(int dirfd, const char *name, const struct stat *st, char oid[
 	return r;
 }
 
-/* Git knows of a mode only what kind of file it is and whether its owner may run it. */
-static uint32_t git_mode(mode_t mode)
-{
-	if (S_ISLNK(mode))
-		return 0120000;
-	if (S_ISREG(mode))
-		return mode & S_IXUSR ? 0100755 : 0100644;
-	return 0;
-}
-
 static bool judge_absent(const struct abx_back_host *h, struct abx_change *c)
 {
 	if (c->kind == ABX_CHANGE_DELETED)
@@ -97,13 +87,14 @@ static bool judge_present(const struct abx_back_host *h, struct abx_change *c, i
 		abx_change_fail(c, "cannot be read on this machine: %s", strerror(-r));
 		return false;
 	}
-	if (c->blob && git_mode(st->st_mode) == c->mode && strcmp(oid, c->blob) == 0)
+	if (c->blob && abx_git_mode(st->st_mode) == c->mode && strcmp(oid, c->blob) == 0)
 		return false;
 	if (!base && c->kind == ABX_CHANGE_DELETED)
 		abx_change_fail(c, "it was never sent");
 	else if (!base)
 		abx_change_fail(c, "exists on this machine, and was not sent");
-	else if (strcmp(oid, base->oid) != 0 || git_mode(st->st_mode) != git_mode(base->mode))
+	else if (strcmp(oid, base->oid) != 0 ||
+		 abx_git_mode(st->st_mode) != abx_git_mode(base->mode))
 		abx_change_fail(c, CHANGED);
 	return !c->problem;
 }

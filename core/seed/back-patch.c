@@ -131,14 +131,6 @@ static size_t choose(struct abx_changes *changes, struct content *contents, cons
 	return n;
 }
 
-static int run(const struct abx_git *git, const char *const *args, struct abx_err *err)
-{
-	struct abx_git_job job = ABX_GIT_JOB_INIT;
-	const int r = abx_git_start(git, args, NULL, 0, &job, err);
-
-	return r < 0 ? r : abx_git_finish(&job, NULL, err);
-}
-
 static int import(const struct abx_box_io *io, struct patch *p, const struct abx_git *git,
 		  const char *tmp, struct abx_changes *changes, struct abx_err *err)
 {
@@ -222,7 +214,7 @@ int abx_back_patch_io(const struct abx_box_io *io, const struct abx_back *back, 
 	int r;
 
 	abx_git_init(&git, tmp, tmp);
-	r = run(&git, init, err);
+	r = abx_git_run(&git, init, NULL, NULL, err);
 	abx_git_setenv(&git, env);
 	if (r == 0)
 		r = import(io, &p, &git, tmp, changes, err);

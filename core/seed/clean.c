@@ -12,15 +12,6 @@
 #define MODE_GITLINK 0160000U
 #define ANSWER_MAX ((size_t)4 << 20)
 
-static int run(const struct abx_git *git, const char *const *args, const struct abx_buf *in,
-	       struct abx_buf *out, struct abx_err *err)
-{
-	struct abx_git_job job = ABX_GIT_JOB_INIT;
-	int r = abx_git_start(git, args, in, 0, &job, err);
-
-	return r < 0 ? r : abx_git_finish(&job, out, err);
-}
-
 /* ---- which ---- */
 
 /* The commit that a name means; ABX_EIO when there is none. */
@@ -29,7 +20,7 @@ static int resolve(const struct abx_git *git, const char *name, char **ret, stru
 	abx_autofree char *commit = abx_xasprintf("%s^{commit}", name);
 	const char *const args[] = {"rev-parse", "--verify", "--end-of-options", commit, NULL};
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(ANSWER_MAX);
-	int r = run(git, args, NULL, &out, err);
+	int r = abx_git_run(git, args, NULL, &out, err);
 
 	if (r < 0)
 		return r;
@@ -162,7 +153,7 @@ static int add_sizes(const struct abx_seed_repo *r, struct abx_seed_files *files
 	}
 	if (!in.len || in.failed || r->config.promisor)
 		return 0;
-	code = run(&r->git, args, &in, &out, err);
+	code = abx_git_run(&r->git, args, &in, &out, err);
 	for (const char *at = abx_buf_str(&out); code == 0 && *at;) {
 		const size_t len = strcspn(at, "\n");
 		abx_autofree char *line = abx_xstrndup(at, len);
@@ -206,7 +197,7 @@ static int read_tree(struct abx_seed_repo *r, struct abx_err *err)
 		r->index.missing = true;
 		return 0;
 	}
-	code = run(&r->git, args, NULL, NULL, err);
+	code = abx_git_run(&r->git, args, NULL, NULL, err);
 	if (code == 0)
 		code = abx_index_read(path, &r->index, err);
 	if (code == 0)
@@ -236,7 +227,7 @@ static char *module_name(const struct abx_seed_repo *r, const char *path)
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(ANSWER_MAX);
 	const char *at, *end;
 
-	if (run(&r->git, args, NULL, &out, NULL) < 0)
+	if (abx_git_run(&r->git, args, NULL, &out, NULL) < 0)
 		return NULL;
 	at = abx_buf_str(&out);
 	for (end = at + out.len; at < end; at += strlen(at) + 1) {
@@ -272,7 +263,7 @@ static bool has_commit(const struct abx_seed *s, const char *git_dir, const char
 	bool is;
 
 	abx_git_init(&git, s->workspace, s->spool);
-	is = run(&git, args, NULL, NULL, NULL) == 0;
+	is = abx_git_run(&git, args, NULL, NULL, NULL) == 0;
 	abx_git_release(&git);
 	return is;
 }

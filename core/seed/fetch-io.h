@@ -43,9 +43,6 @@ struct abx_fetch_host {
 int abx_fetch_host_open(const char *workspace, const char *path, const char *spool,
 			struct abx_fetch_host *ret, struct abx_err *err);
 void abx_fetch_host_close(struct abx_fetch_host *h);
-/* Run git to its end; out (may be NULL) gets what it says. */
-int abx_fetch_git(const struct abx_fetch_host *h, const char *what, const char *const *args,
-		  const struct abx_buf *in, struct abx_buf *out, struct abx_err *err);
 /* Is it a commit that this repository has? */
 bool abx_fetch_has(const struct abx_fetch_host *h, const char *id);
 

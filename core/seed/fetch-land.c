@@ -77,24 +77,12 @@ void abx_fetch_host_close(struct abx_fetch_host *h)
 	memset(h, 0, sizeof(*h));
 }
 
-int abx_fetch_git(const struct abx_fetch_host *h, const char *what, const char *const *args,
-		  const struct abx_buf *in, struct abx_buf *out, struct abx_err *err)
-{
-	struct abx_git_job job = ABX_GIT_JOB_INIT;
-	int r = abx_git_start(&h->git, args, in, 0, &job, err);
-
-	if (r < 0)
-		return r;
-	job.what = what;
-	return abx_git_finish(&job, out, err);
-}
-
 bool abx_fetch_has(const struct abx_fetch_host *h, const char *id)
 {
 	abx_autofree char *commit = abx_xasprintf("%s^{commit}", id);
 	const char *const args[] = {"cat-file", "-e", commit, NULL};
 
-	return abx_is_oid_hex(id) && abx_fetch_git(h, args[0], args, NULL, NULL, NULL) == 0;
+	return abx_is_oid_hex(id) && abx_git_run(&h->git, args, NULL, NULL, NULL) == 0;
 }
 
 /* Every object is looked at, and that each names only what is there and of the right kind. */
@@ -112,10 +100,7 @@ static int unpack(const struct abx_fetch_host *h, const char *pack, struct abx_e
 	if (fd < 0)
 		return abx_err_errno(err, errno, "read '%s'", pack);
 	r = abx_git_start_fd(&h->git, args, fd, 0, &job, err);
-	if (r < 0)
-		return r;
-	job.what = "index-pack";
-	return abx_git_finish(&job, NULL, err);
+	return r < 0 ? r : abx_git_finish(&job, NULL, err);
 }
 
 int abx_fetch_check(const struct abx_fetch_host *h, const char *pack, const char *id,
@@ -132,12 +117,12 @@ int abx_fetch_check(const struct abx_fetch_host *h, const char *pack, const char
 	if (r < 0)
 		return abx_err_set(err, r == ABX_EIO ? ABX_EPROTO : r,
 				   "its commits are refused: %s", why.text);
-	r = abx_fetch_git(h, kind[0], kind, NULL, &out, &why);
+	r = abx_git_run(&h->git, kind, NULL, &out, &why);
 	if (r == 0 && strcmp(abx_buf_str(&out), "commit\n") != 0)
 		return abx_err_set(err, ABX_EPROTO, "its commits are refused: HEAD is no commit");
 	abx_buf_addf(&in, "%s\n", id);
 	if (r == 0)
-		r = abx_fetch_git(h, connected[0], connected, &in, NULL, &why);
+		r = abx_git_run(&h->git, connected, &in, NULL, &why);
 	if (r < 0) {
 		(void)abx_err_set(err, r == ABX_EIO ? ABX_EPROTO : r,
 				  "its commits are refused: what they build on is not here: %s",

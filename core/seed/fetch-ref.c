@@ -152,7 +152,7 @@ static int look_at_refs(const struct abx_fetch_host *h, const struct abx_fetch_a
 		at++;
 	}
 	args[n] = ask->ref;
-	r = abx_fetch_git(h, args[0], args, NULL, &out, err);
+	r = abx_git_run(&h->git, args, NULL, &out, err);
 	for (char *line = out.data; r == 0 && line && *line; line += len + 1) {
 		len = strcspn(line, "\n");
 		if (!line[len])
@@ -174,7 +174,7 @@ static int check_work_trees(const struct abx_fetch_host *h, const struct abx_fet
 	const char *at, *start;
 	char shown[300];
 	abx_autofree char *where = NULL;
-	int r = abx_fetch_git(h, args[0], args, NULL, &out, err);
+	int r = abx_git_run(&h->git, args, NULL, &out, err);
 
 	at = r == 0 ? strstr(abx_buf_str(&out), line) : NULL;
 	if (!at)
@@ -207,7 +207,7 @@ int abx_fetch_ref_judge(const struct abx_fetch_host *h, const struct abx_fetch_a
 		repo->result = ABX_FETCH_NEW;
 		return 0;
 	}
-	if (abx_fetch_git(h, args[0], args, NULL, NULL, NULL) == 0) {
+	if (abx_git_run(&h->git, args, NULL, NULL, NULL) == 0) {
 		repo->result = ABX_FETCH_FORWARD;
 		return 0;
 	}
@@ -236,6 +236,6 @@ int abx_fetch_ref_write(const struct abx_fetch_host *h, const struct abx_fetch_a
 	int r = remember(ask, repo, /* keep_old= */ true, err);
 
 	if (r == 0)
-		r = abx_fetch_git(h, "update-ref", args, NULL, NULL, err);
+		r = abx_git_run(&h->git, args, NULL, NULL, err);
 	return r < 0 ? r : remember(ask, repo, /* keep_old= */ false, err);
 }

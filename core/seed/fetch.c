@@ -50,8 +50,8 @@ static int list_known(const struct abx_fetch_host *h, const struct abx_fetch_ask
 	int r;
 
 	/* Before the first commit there is none. */
-	(void)abx_fetch_git(h, args[0], args, NULL, b, NULL);
-	r = abx_fetch_git(h, ref[0], ref, NULL, b, err);
+	(void)abx_git_run(&h->git, args, NULL, b, NULL);
+	r = abx_git_run(&h->git, ref, NULL, b, err);
 	if (r == 0 && ask->base_commit && abx_fetch_has(h, ask->base_commit))
 		abx_buf_addf(b, "%s\n", ask->base_commit);
 	return r;
@@ -120,15 +120,15 @@ static int list_commits(const struct abx_fetch_host *h, struct abx_fetched_repo 
 
 	if (repo->old_id)
 		list[n++] = show[m++] = repo->old_id;
-	if (abx_fetch_git(h, head[0], head, NULL, NULL, NULL) == 0)
+	if (abx_git_run(&h->git, head, NULL, NULL, NULL) == 0)
 		list[n++] = show[m++] = "HEAD";
-	r = abx_fetch_git(h, list[0], list, NULL, &out, err);
+	r = abx_git_run(&h->git, list, NULL, &out, err);
 	if (r == 0 && out.len)
 		out.data[--out.len] = '\0';
 	if (r == 0 && !abx_parse_u64(abx_buf_str(&out), UINT64_MAX, &repo->commits))
 		r = abx_err_set(err, ABX_EIO, "git rev-list: its output is not understood");
 	if (r == 0)
-		r = abx_fetch_git(h, "log", show, NULL, &log, err);
+		r = abx_git_run(&h->git, show, NULL, &log, err);
 	if (r == 0)
 		take_subjects(repo, &log);
 	return r;

@@ -32,8 +32,9 @@ struct abx_git {
 struct abx_git_job {
 	pid_t pid; /* 0: not started */
 	int out_fd, err_fd;
-	bool pipe; /* out_fd is a pipe, see ABX_GIT_PIPE */
-	const char *what, *dir;
+	bool pipe;     /* out_fd is a pipe, see ABX_GIT_PIPE */
+	char what[24]; /* the git command, for errors */
+	const char *dir;
 };
 #define ABX_GIT_JOB_INIT                   \
 	{                                  \
@@ -48,18 +49,25 @@ void abx_git_setenv(struct abx_git *g, const char *assignment);
 /* stdout is a pipe, whose end says that git ended; for little output. */
 #define ABX_GIT_PIPE 1U
 
-/* args without "git", NULL-terminated, args[0] names the job in errors.  in: may be NULL.
- * ABX_ENOTFOUND with a remedy when there is no git. */
+/* args without "git", NULL-terminated; the command is the first one behind any `-c SETTING`.
+ * in: may be NULL.  ABX_ENOTFOUND with a remedy when there is no git. */
 int abx_git_start(const struct abx_git *g, const char *const *args, const struct abx_buf *in,
 		  unsigned int flags, struct abx_git_job *ret, struct abx_err *err);
 /* The same with a descriptor as its stdin, which stays the caller's. */
 int abx_git_start_fd(const struct abx_git *g, const char *const *args, int in_fd,
 		     unsigned int flags, struct abx_git_job *ret, struct abx_err *err);
+/* git pack-objects --revs with `in`, into files BASE-<hash>.pack and .idx; the hash is what it
+ * prints.  more: further arguments, NULL-terminated. */
+int abx_git_start_pack(const struct abx_git *g, const char *const *more, const struct abx_buf *in,
+		       const char *base, struct abx_git_job *ret, struct abx_err *err);
 /* Wait and read; out may be NULL.  git's own last line is the error. */
 int abx_git_finish(struct abx_git_job *job, struct abx_buf *out, struct abx_err *err);
 /* The same, with its warnings. */
 int abx_git_finish_warned(struct abx_git_job *job, struct abx_buf *out, struct abx_buf *warnings,
 			  struct abx_err *err);
+/* Both, for one that nothing runs beside. */
+int abx_git_run(const struct abx_git *g, const char *const *args, const struct abx_buf *in,
+		struct abx_buf *out, struct abx_err *err);
 /* End it, whatever it is doing.  Nothing happens when it was not started. */
 void abx_git_abandon(struct abx_git_job *job);
 

@@ -119,16 +119,13 @@ static int ask(const struct abx_ignore *i, const struct abx_buf *in, struct abx_
 {
 	static const char *const args[] = {"check-ignore", "--no-index", "-z", "--stdin", NULL};
 	abx_autofree char *work = abx_xasprintf("%s/work", i->dir);
-	struct abx_git_job job = ABX_GIT_JOB_INIT;
 	struct abx_git git;
 	int r;
 
 	abx_git_init(&git, work, i->spool);
 	abx_git_setenv(&git, "GIT_DIR=..");
 	abx_git_setenv(&git, "GIT_WORK_TREE=.");
-	r = abx_git_start(&git, args, in, 0, &job, err);
-	if (r == 0)
-		r = abx_git_finish(&job, out, err);
+	r = abx_git_run(&git, args, in, out, err);
 	abx_git_release(&git);
 	if (r != ABX_ENOTFOUND)
 		return r;
@@ -217,7 +214,6 @@ int abx_included_start(const struct abx_git *git, const char *path, const struct
 		add_spec(&args, globs->items[i], path);
 	if (args.len > ABX_N_ELEMENTS(first))
 		r = abx_git_start(git, (const char *const *)args.items, NULL, 0, ret, err);
-	ret->what = first[0];
 	abx_strv_release(&args);
 	return r;
 }

@@ -255,7 +255,6 @@ static bool would_take(const struct abx_seed *s, enum abx_workspace_kind kind, c
 	const size_t len = strlen(s->workspace);
 	const char *below = path + len + 1;
 	const char *const args[] = {"check-ignore", "-q", "--", below, NULL};
-	struct abx_git_job job = ABX_GIT_JOB_INIT;
 	struct abx_git git;
 	int r;
 
@@ -265,9 +264,7 @@ static bool would_take(const struct abx_seed *s, enum abx_workspace_kind kind, c
 	    (s->options.include_ignored && s->options.include_ignored->len))
 		return true;
 	abx_git_init(&git, s->workspace, s->spool);
-	r = abx_git_start(&git, args, NULL, ABX_GIT_PIPE, &job, NULL);
-	if (r == 0)
-		r = abx_git_finish(&job, NULL, NULL);
+	r = abx_git_run(&git, args, NULL, NULL, NULL);
 	abx_git_release(&git);
 	return r < 0;
 }

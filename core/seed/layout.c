@@ -107,14 +107,11 @@ static int is_tracked(const char *workspace, const char *spool, bool *ret, struc
 {
 	static const char *const args[] = {"ls-files", "-z", "--", ".", NULL};
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
-	struct abx_git_job job = ABX_GIT_JOB_INIT;
 	struct abx_git git;
 	int r;
 
 	abx_git_init(&git, workspace, spool);
-	r = abx_git_start(&git, args, NULL, 0, &job, err);
-	if (r == 0)
-		r = abx_git_finish(&job, &out, err);
+	r = abx_git_run(&git, args, NULL, &out, err);
 	abx_git_release(&git);
 	/* What git takes for no repository is none. */
 	*ret = r == 0 && out.len;
@@ -173,11 +170,8 @@ static int ask_path(const struct abx_git *git, const char *what, char **ret, str
 {
 	const char *const args[] = {"rev-parse", "--path-format=absolute", what, NULL};
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT((size_t)2 * PATH_MAX);
-	struct abx_git_job job = ABX_GIT_JOB_INIT;
-	int r = abx_git_start(git, args, NULL, ABX_GIT_PIPE, &job, err);
+	const int r = abx_git_run(git, args, NULL, &out, err);
 
-	if (r == 0)
-		r = abx_git_finish(&job, &out, err);
 	if (r < 0)
 		return r;
 	if (out.len < 2)

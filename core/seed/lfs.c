@@ -53,13 +53,9 @@ static bool is_here(const char *common_dir, const struct abx_lfs_file *f)
 static int ask(const struct abx_git *git, const char *const *args, const struct abx_buf *in,
 	       struct abx_buf *out, struct abx_err *err)
 {
-	struct abx_git_job job = ABX_GIT_JOB_INIT;
-	int r;
-
 	if (in->failed)
 		return abx_err_set(err, ABX_ENOMEM, "git cat-file: too many files");
-	r = abx_git_start(git, args, in, 0, &job, err);
-	return r < 0 ? r : abx_git_finish(&job, out, err);
+	return abx_git_run(git, args, in, out, err);
 }
 
 static int not_understood(struct abx_err *err)

@@ -14,6 +14,15 @@
 #define MAGIC "agentbox-manifest 1"
 #define N_NUMBERS 7
 
+uint32_t abx_git_mode(mode_t mode)
+{
+	if (S_ISLNK(mode))
+		return 0120000;
+	if (S_ISREG(mode))
+		return mode & S_IXUSR ? 0100755 : 0100644;
+	return 0;
+}
+
 void abx_manifest_add(struct abx_manifest *m, const char *path, const struct stat *st,
 		      const char *oid)
 {

@@ -15,28 +15,6 @@
 #define SHALLOW_MAX ((size_t)64 << 20)
 #define PACKED_REFS_MAX ((size_t)256 << 20)
 
-/* The first level only compresses twice as fast as the usual one and costs a tenth of size;
- * deltas that exist are taken over, new ones are not looked for.  The pack lives for seconds:
- * it need not reach the disk. */
-static const char *const pack_args[] = {"-c",
-					"pack.compression=1",
-					"-c",
-					"pack.packSizeLimit=0",
-					"-c",
-					"pack.writeReverseIndex=false",
-					"-c",
-					"core.fsync=none",
-					"pack-objects",
-					"--revs",
-					"--delta-base-offset",
-					"--window=0",
-					"-q",
-					NULL, /* what the index needs */
-					NULL, /* what may be missing */
-					NULL, /* the base name */
-					NULL};
-#define PACK_FREE_ARG (ABX_N_ELEMENTS(pack_args) - 4)
-
 /* The host's index is about the host's work tree. */
 static void name_index(const struct abx_seed_repo *r, struct abx_git *git)
 {
@@ -201,11 +179,8 @@ static int cut(struct abx_seed_repo *r, int64_t depth, const struct abx_buf *tip
 				    depth > 1 ? count : NULL,
 				    NULL};
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
-	struct abx_git_job job = ABX_GIT_JOB_INIT;
-	int code = abx_git_start(&r->pack_git, args, tips, 0, &job, err);
+	const int code = abx_git_run(&r->pack_git, args, tips, &out, err);
 
-	if (code == 0)
-		code = abx_git_finish(&job, &out, err);
 	if (code == 0)
 		take_cut(r, &out, in);
 	return code;
@@ -218,7 +193,6 @@ static int add_underway(const struct abx_seed_repo *r, struct abx_buf *in, struc
 					   NULL};
 	abx_auto(abx_buf) struct abx_buf ask = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
-	struct abx_git_job job = ABX_GIT_JOB_INIT;
 	const char *at;
 	int code;
 
@@ -226,9 +200,7 @@ static int add_underway(const struct abx_seed_repo *r, struct abx_buf *in, struc
 		return 0;
 	for (size_t i = 0; i < r->underway.ids.len; i++)
 		abx_buf_addf(&ask, "%s\n", r->underway.ids.items[i]);
-	code = abx_git_start(&r->pack_git, args, &ask, 0, &job, err);
-	if (code == 0)
-		code = abx_git_finish(&job, &out, err);
+	code = abx_git_run(&r->pack_git, args, &ask, &out, err);
 	if (code < 0)
 		return code;
 	for (at = abx_buf_str(&out); *at; at += strcspn(at, "\n") + (strchr(at, '\n') != NULL))
@@ -258,8 +230,8 @@ int abx_seed_pack_start(struct abx_seed_repo *r, int64_t depth, struct abx_err *
 	abx_auto(abx_buf) struct abx_buf in = ABX_BUF_INIT(SHALLOW_MAX);
 	abx_auto(abx_buf) struct abx_buf tips = ABX_BUF_INIT(SHALLOW_MAX);
 	abx_autofree char *base = abx_xasprintf("%s/%s", r->spool, ABX_SEED_PACK);
-	const char *args[ABX_N_ELEMENTS(pack_args)];
-	size_t n = PACK_FREE_ARG;
+	const char *more[3] = {NULL};
+	size_t n = 0;
 	bool partial = false;
 	const uint64_t bytes = packed_bytes(r, &partial);
 	int code = prepare_git(r, err);
@@ -283,13 +255,9 @@ int abx_seed_pack_start(struct abx_seed_repo *r, int64_t depth, struct abx_err *
 	abx_buf_add(&in, abx_buf_str(&tips), tips.len);
 	if (in.failed || tips.failed || r->shallow.failed)
 		return abx_err_set(err, ABX_ENOMEM, "git pack-objects: too many commits to name");
-	memcpy(args, pack_args, sizeof(args));
 	if (!r->want.clean)
-		args[n++] = "--indexed-objects";
+		more[n++] = "--indexed-objects";
 	if (partial)
-		args[n++] = "--missing=allow-any";
-	args[n] = base;
-	code = abx_git_start(&r->pack_git, args, &in, ABX_GIT_PIPE, &r->pack, err);
-	r->pack.what = "pack-objects";
-	return code;
+		more[n++] = "--missing=allow-any";
+	return abx_git_start_pack(&r->pack_git, more, &in, base, &r->pack, err);
 }

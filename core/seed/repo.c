@@ -231,16 +231,14 @@ bool abx_seed_repo_is_outdated(const struct abx_seed_repo *r)
 	static const char *const args[] = {"rev-parse", "--verify", "-q", "HEAD", NULL};
 	const size_t len = r->status.head ? strlen(r->status.head) : 0;
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(256);
-	struct abx_git_job job = ABX_GIT_JOB_INIT;
 	bool same = false;
 
 	if (r->want.clean)
 		return false;
 	if (is_unchanged(r, &same, NULL) < 0 || !same)
 		return true;
-	return r->status.head && (abx_git_start(&r->git, args, NULL, 0, &job, NULL) < 0 ||
-				  abx_git_finish(&job, &out, NULL) < 0 || out.len < len ||
-				  memcmp(out.data, r->status.head, len) != 0);
+	return r->status.head && (abx_git_run(&r->git, args, NULL, &out, NULL) < 0 ||
+				  out.len < len || memcmp(out.data, r->status.head, len) != 0);
 }
 
 /* A copy in the spool is made one file: a split index takes its other half from beside the
@@ -250,7 +248,6 @@ static int join_index(struct abx_seed_repo *r, struct abx_err *err)
 	static const char *const args[] = {"update-index", "--no-split-index", NULL};
 	abx_autofree char *path = abx_xasprintf("%s/index", r->spool);
 	abx_autofree char *env = abx_xasprintf("GIT_INDEX_FILE=%s", path);
-	struct abx_git_job job = ABX_GIT_JOB_INIT;
 	struct abx_index joined = {0};
 	struct abx_git git;
 	int code = abx_fs_write_atomic(AT_FDCWD, path, r->index.bytes.data, r->index.bytes.len,
@@ -262,9 +259,7 @@ static int join_index(struct abx_seed_repo *r, struct abx_err *err)
 	if (code < 0)
 		return code;
 	abx_git_setenv(&git, env);
-	code = abx_git_start(&git, args, NULL, 0, &job, err);
-	if (code == 0)
-		code = abx_git_finish(&job, NULL, err);
+	code = abx_git_run(&git, args, NULL, NULL, err);
 	abx_git_release(&git);
 	if (code == 0)
 		code = abx_index_read(path, &joined, err);

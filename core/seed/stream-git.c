@@ -310,12 +310,6 @@ static int send_info(struct writer *w, struct abx_err *err)
 
 #define RECORD "agentbox/seed.git"
 
-static const char record_config[] =
-	"[core]\nrepositoryformatversion = 0\nbare = false\nfsync = none\nautocrlf = false\n"
-	"excludesFile = /dev/null\nattributesFile = /dev/null\nhooksPath = /dev/null\n"
-	"fsmonitor = false\nuntrackedCache = false\nquotePath = true\ncompression = 0\n"
-	"[gc]\nauto = 0\n[advice]\naddEmbeddedRepo = false\n";
-
 static int send_record_packs(struct writer *w, const struct abx_strv *packs, struct abx_err *err)
 {
 	int r = 0;
@@ -347,13 +341,6 @@ static int send_record(struct writer *w, const struct abx_strv *packs, struct ab
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(dirs) && r == 0; i++)
 		r = send_dir(w, dirs[i], err);
-	if (r == 0)
-		r = send_text(w, RECORD "/HEAD", "ref: refs/heads/seed\n", err);
-	if (r == 0)
-		r = send_text(w, RECORD "/config", record_config, err);
-	if (r == 0)
-		r = send_text(w, RECORD "/info/attributes",
-			      "* -text -filter -ident -working-tree-encoding\n", err);
 	if (r == 0)
 		r = send_text(w, RECORD "/info/exclude", abx_buf_str(&repo->exclude), err);
 	if (r == 0)

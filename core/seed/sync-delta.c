@@ -13,13 +13,6 @@
 #define LIST_MAX ((size_t)256 << 20)
 
 /* As git has it: what kind of file it is, and whether its owner may run it. */
-static uint32_t git_mode(mode_t mode)
-{
-	if (S_ISLNK(mode))
-		return 0120000;
-	return mode & S_IXUSR ? 0100755 : 0100644;
-}
-
 void abx_sync_delta_release(struct abx_sync_delta *d)
 {
 	for (size_t i = 0; i < d->len; i++)
@@ -40,7 +33,7 @@ static struct abx_sync_item *add(struct abx_sync_delta *d, const char *path,
 	item = &d->items[d->len++];
 	*item = (struct abx_sync_item){.path = abx_xstrdup(path)};
 	if (old) {
-		item->old_mode = git_mode(old->mode);
+		item->old_mode = abx_git_mode(old->mode);
 		memcpy(item->old_oid, old->oid, sizeof(item->old_oid));
 	}
 	return item;
@@ -74,13 +67,14 @@ static int look(const struct abx_seed *seed, struct abx_manifest *sent, const ch
 	r = abx_blob_id_of(dirfd, name, &st, oid);
 	if (r < 0)
 		return fail_at(path, -r, err);
-	if (old && strcmp(old->oid, oid) == 0 && git_mode(old->mode) == git_mode(st.st_mode)) {
+	if (old && strcmp(old->oid, oid) == 0 &&
+	    abx_git_mode(old->mode) == abx_git_mode(st.st_mode)) {
 		abx_manifest_set(sent, path, &st, oid);
 		return 0;
 	}
 	item = add(d, path, old);
 	item->st = st;
-	item->new_mode = git_mode(st.st_mode);
+	item->new_mode = abx_git_mode(st.st_mode);
 	memcpy(item->new_oid, oid, sizeof(oid));
 	return 0;
 }
@@ -148,12 +142,9 @@ int abx_sync_mark_committed(const struct abx_seed_repo *root, struct abx_sync_de
 {
 	const char *const args[] = {"ls-tree", "-r", "-z", "--full-tree", root->status.head, NULL};
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
-	struct abx_git_job job = ABX_GIT_JOB_INIT;
 	const char *at, *end;
-	int r = abx_git_start(&root->git, args, NULL, 0, &job, err);
+	int r = abx_git_run(&root->git, args, NULL, &out, err);
 
-	if (r == 0)
-		r = abx_git_finish(&job, &out, err);
 	if (r < 0)
 		return r;
 	/* What is nowhere is committed as gone. */

@@ -92,27 +92,15 @@ static bool has_commit(const struct abx_seed_repo *repo, const char *id)
 {
 	abx_autofree char *commit = abx_xasprintf("%s^{commit}", id);
 	const char *const args[] = {"cat-file", "-e", commit, NULL};
-	struct abx_git_job job = ABX_GIT_JOB_INIT;
 
-	return abx_git_start(&repo->git, args, NULL, 0, &job, NULL) == 0 &&
-	       abx_git_finish(&job, NULL, NULL) == 0;
+	return abx_git_run(&repo->git, args, NULL, NULL, NULL) == 0;
 }
 
 /* What the box lacks of HEAD. */
 static int make_pack(struct sync *s, const struct abx_seed_repo *root, struct abx_err *err)
 {
 	abx_autofree char *name = abx_xasprintf("%s/sync", s->ask->spool);
-	const char *const args[] = {"-c",
-				    "pack.packSizeLimit=0",
-				    "-c",
-				    "core.fsync=none",
-				    "pack-objects",
-				    "--revs",
-				    "--delta-base-offset",
-				    "--window=0",
-				    "-q",
-				    name,
-				    NULL};
+	static const char *const none[] = {NULL};
 	const char *base = s->ask->base_commit;
 	abx_auto(abx_buf) struct abx_buf in = ABX_BUF_INIT(256);
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(256);
@@ -124,11 +112,9 @@ static int make_pack(struct sync *s, const struct abx_seed_repo *root, struct ab
 	abx_buf_addf(&in, "%s\n", root->status.head);
 	if (base && has_commit(root, base))
 		abx_buf_addf(&in, "^%s\n", base);
-	r = abx_git_start(&root->git, args, &in, 0, &job, err);
-	if (r < 0)
-		return r;
-	job.what = "pack-objects";
-	r = abx_git_finish(&job, &out, err);
+	r = abx_git_start_pack(&root->git, none, &in, name, &job, err);
+	if (r == 0)
+		r = abx_git_finish(&job, &out, err);
 	if (r == 0 && out.len > 40)
 		s->pack = abx_xasprintf("%s-%.40s.pack", name, out.data);
 	return r;

@@ -198,24 +198,19 @@ END_TEST
 /* B012 */
 START_TEST(git_lfs_skipped)
 {
-	const struct abx_seed_options options = {.skip_lfs = true};
-	const struct abx_box_io io = seed_box_io();
-	abx_autofree char *dir = abx_xstrdup(seed_box_dir());
-	abx_autofree char *manifest = abx_xstrdup(unit_path("manifest"));
-	const struct abx_seed_target target = {
-		.dir = dir, .branch = "agentbox/one", .manifest = manifest};
 	struct abx_seed_result got = {0};
 	struct abx_seed *seed = NULL;
 
+	seed_how.skip_lfs = true;
 	sh(REPO "git lfs install --local >/dev/null && git lfs track '*.bin' >/dev/null && "
 		"mkdir sub && head -c 3000000 /dev/urandom >sub/big.bin && "
 		"head -c 3000 /dev/urandom >mine.bin && " COMMIT(
 			"lfs") "head -c 5000 /dev/urandom >mine.bin");
-	unit_ok(abx_seed_inspect(unit_path("host"), unit_path("spool"), &options, &seed,
+	unit_ok(abx_seed_inspect(unit_path("host"), unit_path("spool"), &seed_how, &seed,
 				 &unit_err));
 	ck_assert_uint_lt(abx_seed_info(seed)->bytes, 100000);
-	unit_ok(abx_seed_into_io(seed, &io, &target, &got, &unit_err));
 	abx_seed_free(seed);
+	seed_all(&got);
 	abx_seed_result_release(&got);
 	same_output("git status --porcelain=v2; sha256sum mine.bin");
 	in_box("head -n 1 sub/big.bin | grep -q '^version https://git-lfs'");

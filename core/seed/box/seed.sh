@@ -12,22 +12,23 @@ fi
 # the work of git.  A plain workspace has none.
 take_record() {
 	if [ "$kind" = plain ]; then
-		mkdir -p "$rec/objects/info" "$rec/refs/heads" "$rec/info" &&
-			printf 'ref: refs/heads/seed\n' >"$rec/HEAD" &&
-			printf '%s\n' '[core]' 'repositoryformatversion = 0' 'bare = false' \
-				'fsync = none' 'autocrlf = false' 'excludesFile = /dev/null' \
-				'attributesFile = /dev/null' 'hooksPath = /dev/null' \
-				'fsmonitor = false' 'untrackedCache = false' 'quotePath = true' \
-				'compression = 0' '[gc]' 'auto = 0' '[advice]' \
-				'addEmbeddedRepo = false' >"$rec/config" &&
-			printf '%s\n' '* -text -filter -ident -working-tree-encoding' \
-				>"$rec/info/attributes" && : >"$rec/plain"
+		mkdir -p "$rec/objects/info" "$rec/refs/heads" "$rec/info" && : >"$rec/plain"
 	elif [ "$rec" = "$shadow" ] && [ ! -e "$HOME/.agentbox" ]; then
 		mv "$at/.git/agentbox" "$HOME/.agentbox"
 	else
 		mkdir -p "${rec%/*}" && mv "$at/.git/agentbox/seed.git" "$rec" &&
 			rmdir "$at/.git/agentbox"
-	fi || fail "cannot make $rec in the box"
+	fi &&
+		printf 'ref: refs/heads/seed\n' >"$rec/HEAD" &&
+		printf '%s\n' '* -text -filter -ident -working-tree-encoding' \
+			>"$rec/info/attributes" &&
+		printf '%s\n' '[core]' 'repositoryformatversion = 0' 'bare = false' \
+			'fsync = none' 'autocrlf = false' 'excludesFile = /dev/null' \
+			'attributesFile = /dev/null' 'hooksPath = /dev/null' \
+			'fsmonitor = false' 'untrackedCache = false' 'quotePath = true' \
+			'compression = 0' '[gc]' 'auto = 0' '[advice]' \
+			'addEmbeddedRepo = false' >"$rec/config" ||
+		fail "cannot make $rec in the box"
 }
 
 # The work tree of BASE, and an index of it: nothing of that came with the stream.
