@@ -16,7 +16,8 @@ struct writer {
 	struct abx_tar *tar;
 	const char *branch;
 	int stop_fd;
-	time_t now; /* for what is made here */
+	time_t now;	  /* for what is made here */
+	char *parents_of; /* the last name whose directories were sent, or NULL */
 };
 
 /* "sub/.git/config" for "config"; "sub/.git" for "". */
@@ -31,6 +32,47 @@ static int send_dir(struct writer *w, const char *name, struct abx_err *err)
 	abx_autofree char *path = in_git(w, name);
 
 	return abx_tar_dir(w->tar, path, 0755, w->now, err);
+}
+
+/* What every .git has, in this order. */
+static const char *const skeleton[] = {"",	  "hooks",	  "info",
+				       "objects", "objects/info", "objects/pack",
+				       "refs",	  "refs/heads",	  "refs/tags"};
+
+static int send_skeleton(struct writer *w, struct abx_err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ABX_N_ELEMENTS(skeleton) && r == 0; i++)
+		r = send_dir(w, skeleton[i], err);
+	return r;
+}
+
+static bool is_sent(const struct writer *w, const char *dir)
+{
+	const size_t n = strlen(dir);
+
+	for (size_t i = 0; i < ABX_N_ELEMENTS(skeleton); i++)
+		if (strcmp(skeleton[i], dir) == 0)
+			return true;
+	return w->parents_of && strncmp(w->parents_of, dir, n) == 0 && w->parents_of[n] == '/';
+}
+
+/* The directories above `name`, below .git.  The local provider unpacks by itself only what comes
+ * once. */
+static int send_parents(struct writer *w, const char *name, struct abx_err *err)
+{
+	abx_autofree char *path = abx_xstrdup(name);
+	int r = 0;
+
+	for (char *at = path; r == 0 && (at = strchr(at, '/')); *at++ = '/') {
+		*at = '\0';
+		if (!is_sent(w, path))
+			r = send_dir(w, path, err);
+	}
+	free(w->parents_of);
+	w->parents_of = abx_steal_ptr(&path);
+	return r;
 }
 
 static int send_bytes(struct writer *w, const char *name, time_t mtime, const void *data,
@@ -149,19 +191,6 @@ static bool in_the_way(const char *a, const char *b)
 
 	return (n < m && strncmp(a, b, n) == 0 && b[n] == '/') ||
 	       (m < n && strncmp(a, b, m) == 0 && a[m] == '/');
-}
-
-/* The directories above `name`, below .git. */
-static int send_parents(struct writer *w, const char *name, struct abx_err *err)
-{
-	abx_autofree char *path = abx_xstrdup(name);
-	int r = 0;
-
-	for (char *at = path; r == 0 && (at = strchr(at, '/')); *at++ = '/') {
-		*at = '\0';
-		r = send_dir(w, path, err);
-	}
-	return r;
 }
 
 static int send_ref(struct writer *w, const char *ref, const char *id, struct abx_err *err)
@@ -424,14 +453,10 @@ static int send_objects(struct writer *w, struct abx_err *err)
 int abx_seed_write_git(struct abx_tar *tar, struct abx_seed_repo *repo, const char *branch,
 		       int stop_fd, struct abx_err *err)
 {
-	static const char *const dirs[] = {"",	      "hooks",	      "info",
-					   "objects", "objects/info", "objects/pack",
-					   "refs",    "refs/heads",   "refs/tags"};
-	struct writer w = {repo, tar, branch, stop_fd, time(NULL)};
-	int r = 0;
+	struct writer w = {
+		.repo = repo, .tar = tar, .branch = branch, .stop_fd = stop_fd, .now = time(NULL)};
+	int r = send_skeleton(&w, err);
 
-	for (size_t i = 0; i < ABX_N_ELEMENTS(dirs) && r == 0; i++)
-		r = send_dir(&w, dirs[i], err);
 	if (r == 0)
 		r = send_info(&w, err);
 	if (r == 0)
@@ -442,7 +467,10 @@ int abx_seed_write_git(struct abx_tar *tar, struct abx_seed_repo *repo, const ch
 		r = send_objects(&w, err);
 	if (r == 0)
 		r = send_refs(&w, err);
-	return r < 0 ? r : send_head(&w, err);
+	if (r == 0)
+		r = send_head(&w, err);
+	free(w.parents_of);
+	return r;
 }
 
 bool abx_is_branch_name(const char *name)

@@ -237,13 +237,13 @@ static void ignore_file_capabilities(void)
 	}
 }
 
-static void ensure_skeleton(const struct box_store *st, char ret_name[33])
+static void ensure_skeleton(const struct box_store *st, int64_t since_ns, char ret_name[33])
 {
 	int cache_fd = openat(st->fd, "cache", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (cache_fd < 0)
 		box_fail_errno(errno, "state directory: cache");
-	box_skel_ensure(cache_fd, ret_name);
+	box_skel_ensure(cache_fd, since_ns, ret_name);
 	(void)close(cache_fd);
 }
 
@@ -278,7 +278,7 @@ void box_mount_root(const struct box_req *rq)
 		box_seal(rq->path, plan.seal);
 	box_store_open(&st, rq->path, &plan);
 	if (!plan.image)
-		ensure_skeleton(&st, skeleton);
+		ensure_skeleton(&st, rq->h.asked_at_ns, skeleton);
 	box_mount_layers(&st, skeleton);
 	if (plan.image)
 		make_mount_points();

@@ -44,7 +44,7 @@ static bool is_excluded(const char *name)
 	return false;
 }
 
-static void print_host(int cache_fd, char name[LOCAL_PRINT_TEXT])
+static void print_host(int cache_fd, int64_t since_ns, char name[LOCAL_PRINT_TEXT])
 {
 	static const char *const also[] = {"/bin",	    "/lib",	    "/lib64",
 					   "/usr",	    "/opt",	    "/usr/local",
@@ -52,7 +52,7 @@ static void print_host(int cache_fd, char name[LOCAL_PRINT_TEXT])
 	struct local_print p = {SKELETON_FORMAT, geteuid()};
 	struct stat st;
 
-	local_print_tree(&p, "/etc", cache_fd, "etc.list", LOCAL_PRINT_SETTLED_S);
+	local_print_tree(&p, "/etc", cache_fd, "etc.list", LOCAL_PRINT_SETTLED_S, since_ns);
 	for (size_t i = 0; i < sizeof(also) / sizeof(also[0]); i++)
 		if (lstat(also[i], &st) == 0) {
 			/* Only that it is there, and what it is. */
@@ -343,12 +343,12 @@ static void hold(int cache_fd, const char *lock)
 	}
 }
 
-void box_skel_ensure(int cache_fd, char ret_name[33])
+void box_skel_ensure(int cache_fd, int64_t since_ns, char ret_name[33])
 {
 	char lock[48];
 	int build_lock;
 
-	print_host(cache_fd, ret_name);
+	print_host(cache_fd, since_ns, ret_name);
 	(void)snprintf(lock, sizeof(lock), "%s.lock", ret_name);
 	hold(cache_fd, lock);
 	if (faccessat(cache_fd, ret_name, F_OK, 0) == 0)

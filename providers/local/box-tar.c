@@ -232,12 +232,27 @@ static bool make_file(struct plain *p, int dirfd, const char *last)
 	return true;
 }
 
+static struct made_dir *find_made(struct plain *p, const char *name)
+{
+	for (size_t i = p->n_dirs; i-- > 0;)
+		if (strcmp(p->dirs[i].name, name) == 0)
+			return &p->dirs[i];
+	return NULL;
+}
+
 static bool make_dir(struct plain *p, int dirfd, const char *last, const char *name)
 {
 	struct made_dir *d;
 
-	if (mkdirat(dirfd, last, S_IRWXU) < 0)
-		return false;
+	if (mkdirat(dirfd, last, S_IRWXU) < 0) {
+		/* Twice in the stream: the last one counts. */
+		d = errno == EEXIST ? find_made(p, name) : NULL;
+		if (!d)
+			return false;
+		d->mode = p->head.mode & PERMISSIONS;
+		d->mtime_s = p->head.mtime_s;
+		return true;
+	}
 	if (p->n_dirs == p->room_dirs) {
 		p->room_dirs = p->room_dirs ? 2 * p->room_dirs : 64;
 		p->dirs = reallocarray(p->dirs, p->room_dirs, sizeof(*p->dirs));

@@ -171,8 +171,8 @@ void box_mount_dev(bool single_id);
 void box_mount_kernel(const struct box_req *rq);
 
 /* box-skel.c: ensure the shared lower layer in `cache_fd`; its name there.  Holds a lock on
- * it for as long as the process lives. */
-void box_skel_ensure(int cache_fd, char ret_name[33]);
+ * it for as long as the process lives.  A look at the host after `since_ns` is good enough. */
+void box_skel_ensure(int cache_fd, int64_t since_ns, char ret_name[33]);
 /* box-passwd.c */
 char *box_make_passwd(const char *host, const char *shell);
 char *box_make_group(const char *host);

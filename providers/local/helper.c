@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "abxsdk/fs.h"
 #include "abxsdk/json.h"
@@ -68,9 +69,12 @@ static int make_request(struct local_helper_args *a, int *ret_fd)
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(REQUEST_MAX_BYTES);
 	struct env_sink env = {.b = &b};
 	abx_autoclose int fd = -1;
+	struct timespec now;
 	int r;
 
 	a->req.magic = LB_MAGIC;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	a->req.asked_at_ns = (int64_t)now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 	abx_buf_add(&b, &a->req, sizeof(a->req));
 	add_string(&b, a->user);
 	add_string(&b, a->path);

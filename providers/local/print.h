@@ -5,7 +5,8 @@
  *	struct local_print p = LOCAL_PRINT_INIT;
  *	char name[LOCAL_PRINT_TEXT];
  *
- *	local_print_tree(&p, "/etc", cache_fd, "etc.list", LOCAL_PRINT_SETTLED_S);
+ *	local_print_tree(&p, "/etc", cache_fd, "etc.list", LOCAL_PRINT_SETTLED_S,
+ *			 INT64_MAX);
  *	local_print_text(&p, name);
  *
  * Two trees with the same names, modes, sizes and times to the nanosecond have the same
@@ -36,9 +37,10 @@ void local_print_walk(struct local_print *p, int at, const char *name, local_pri
 /* The same, with what is kept of it in the file `list` of the directory `keep_fd`: as long as
  * nothing has changed, no directory is read (print-kept.c).  Of a tree where something changed
  * within the last seconds, nothing is kept: what changes within the same tick of the clock would
- * look the same. */
+ * look the same.  Where somebody began to look after `since_ns` (CLOCK_REALTIME; INT64_MAX: never),
+ * what was seen then is as good: many boxes at once do not look one by one. */
 void local_print_tree(struct local_print *p, const char *tree, int keep_fd, const char *list,
-		      int settled_s);
+		      int settled_s, int64_t since_ns);
 /* More than the coarsest times of file systems. */
 #define LOCAL_PRINT_SETTLED_S 3
 

@@ -87,6 +87,7 @@ struct lb_req {
 	uint32_t rows, cols, file_mode, strings_len;
 	uint32_t n_cgroups, reserved0;
 	int64_t timeout_ms, grace_ms, expires_at_ms, size_bytes;
+	int64_t asked_at_ns; /* CLOCK_REALTIME */
 };
 
 enum lb_kind {

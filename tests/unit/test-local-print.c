@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "providers/local/print.h"
@@ -37,7 +38,7 @@ static struct local_print print(int settled_s)
 	struct local_print walked = LOCAL_PRINT_INIT, p = LOCAL_PRINT_INIT;
 
 	local_print_walk(&walked, AT_FDCWD, unit_path("tree"), NULL, NULL);
-	local_print_tree(&p, unit_path("tree"), keep_fd, "list", settled_s);
+	local_print_tree(&p, unit_path("tree"), keep_fd, "list", settled_s, INT64_MAX);
 	ck_assert_uint_eq(p.a, walked.a);
 	ck_assert_uint_eq(p.b, walked.b);
 	return p;
@@ -128,6 +129,51 @@ START_TEST(a_change_is_seen)
 }
 END_TEST
 
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	ck_assert_int_eq(clock_gettime(CLOCK_REALTIME, &t), 0);
+	return (int64_t)t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* What was seen by others since one asked is as good as a look of one's own, and no older one. */
+START_TEST(a_look_since_is_enough)
+{
+	const int64_t before = now_ns();
+	const struct local_print seen = print(AT_ONCE);
+	struct local_print since = LOCAL_PRINT_INIT, later = LOCAL_PRINT_INIT;
+
+	await_tick();
+	change(0);
+	local_print_tree(&since, unit_path("tree"), keep_fd, "list", AT_ONCE, before);
+	ck_assert_uint_eq(since.a, seen.a);
+	local_print_tree(&later, unit_path("tree"), keep_fd, "list", AT_ONCE, now_ns());
+	ck_assert_uint_ne(later.a, seen.a);
+	/* That look was one as well. */
+	change(1);
+	since = (struct local_print)LOCAL_PRINT_INIT;
+	local_print_tree(&since, unit_path("tree"), keep_fd, "list", AT_ONCE, before);
+	ck_assert_uint_eq(since.a, later.a);
+}
+END_TEST
+
+/* The clock was set back since. */
+START_TEST(a_look_in_the_future_is_none)
+{
+	static const struct timespec future[2] = {{INT32_MAX, 0}, {INT32_MAX, 0}};
+	const int64_t before = now_ns();
+	const struct local_print seen = print(AT_ONCE);
+	struct local_print p = LOCAL_PRINT_INIT;
+
+	await_tick();
+	change(0);
+	ck_assert_int_eq(utimensat(keep_fd, "list", future, 0), 0);
+	local_print_tree(&p, unit_path("tree"), keep_fd, "list", AT_ONCE, before);
+	ck_assert_uint_ne(p.a, seen.a);
+}
+END_TEST
+
 START_TEST(a_damaged_list_is_none)
 {
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(1 << 20);
@@ -176,6 +222,8 @@ static Suite *suite(void)
 	tcase_add_test(tc, a_kept_list_is_used);
 	tcase_add_test(tc, what_changed_just_now_is_not_kept);
 	tcase_add_loop_test(tc, a_change_is_seen, 0, 8);
+	tcase_add_test(tc, a_look_since_is_enough);
+	tcase_add_test(tc, a_look_in_the_future_is_none);
 	tcase_add_test(tc, a_damaged_list_is_none);
 	tcase_add_test(tc, names_too_long_for_a_path_are_walked);
 	suite_add_tcase(s, tc);
