@@ -49,16 +49,16 @@ timed()
 	diag "$what: $took ms, $(cat "$T/rss") KiB in the largest process"
 }
 
-# The history of this project, or its files alone where it comes without one, and commits on top
-# of it, until there are enough of both.
+# The history of this project, or its files alone where it comes without one (there they may be
+# read-only), and commits on top of it, until there are enough of both.
 large_repo() # DIR
 (
 	if [ -d "$SRC/.git" ] && git clone -q --no-local "$SRC" "$1" 2>/dev/null; then
 		git -C "$1" checkout -q -B main
 	else
 		git init -q "$1" && (cd "$SRC" && tar -c --exclude .git --exclude 'build*' \
-			README.md core sdk tests docs) | tar -x -C "$1" && cd "$1" && git add . &&
-			git commit -q -m 'All of it' || exit 1
+			README.md core sdk tests docs) | tar -x -C "$1" && cd "$1" && chmod -R u+w . &&
+			git add . && git commit -q -m 'All of it' || exit 1
 	fi
 	cd "$1" && perl -e '
 		my ($commits, $files) = @ARGV;
