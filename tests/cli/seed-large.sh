@@ -57,8 +57,8 @@ large_repo() # DIR
 		git -C "$1" checkout -q -B main
 	else
 		git init -q "$1" && (cd "$SRC" && tar -c --exclude .git --exclude 'build*' \
-			README.md core sdk tests docs) | tar -x -C "$1" && cd "$1" && chmod -R u+w . &&
-			git add . && git commit -q -m 'All of it' || exit 1
+			README.md core sdk tests docs) | tar -x -C "$1" && cd "$1" &&
+			chmod -R u+w . && git add . && git commit -q -m 'All of it' || exit 1
 	fi
 	cd "$1" && perl -e '
 		my ($commits, $files) = @ARGV;
