@@ -35,6 +35,13 @@ struct apply {
 	size_t target_len;
 };
 
+/* The box's version of it is here. */
+static void is_here(struct apply *a, const struct abx_change *c, const struct stat *st)
+{
+	abx_manifest_set(&a->sent, c->path, st, c->blob);
+	abx_manifest_bring(&a->sent, c->path, st ? c->mode : 0, c->blob);
+}
+
 static int count_one(struct apply *a, struct abx_err *err)
 {
 	a->n_done++;
@@ -71,7 +78,7 @@ static void delete_one(struct apply *a, struct abx_change *c)
 
 	if (!abx_back_judge(&a->host, c)) {
 		if (!c->problem)
-			abx_manifest_set(&a->sent, c->path, NULL, NULL);
+			is_here(a, c, NULL);
 		return;
 	}
 	r = abx_open_parent_beneath(a->host.root_fd, c->path, 0, &dirfd, &name);
@@ -81,7 +88,7 @@ static void delete_one(struct apply *a, struct abx_change *c)
 		abx_change_fail(c, "cannot be deleted: %s", strerror(-r));
 		return;
 	}
-	abx_manifest_set(&a->sent, c->path, NULL, NULL);
+	is_here(a, c, NULL);
 	remove_empty_parents(a->host.root_fd, c->path);
 }
 
@@ -252,7 +259,7 @@ static void land(struct apply *a, struct abx_change *c)
 	}
 	a->tmp[0] = '\0';
 	if (fstatat(a->dirfd, a->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		abx_manifest_set(&a->sent, c->path, &st, c->blob);
+		is_here(a, c, &st);
 	drop_tmp(a);
 }
 
@@ -299,10 +306,10 @@ static void adopt(struct apply *a, struct abx_changes *changes)
 		if (abx_back_judge(&a->host, c) || c->problem)
 			continue;
 		if (c->kind == ABX_CHANGE_DELETED)
-			abx_manifest_set(&a->sent, c->path, NULL, NULL);
+			is_here(a, c, NULL);
 		else if (abx_open_parent_beneath(a->host.root_fd, c->path, 0, &dirfd, &name) == 0 &&
 			 fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			abx_manifest_set(&a->sent, c->path, &st, c->blob);
+			is_here(a, c, &st);
 	}
 }
 

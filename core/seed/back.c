@@ -10,6 +10,7 @@
 #include "core/seed/back-host.h"
 #include "core/seed/back-io.h"
 #include "core/seed/back-repo.h"
+#include "core/seed/git.h"
 #include "core/seed/index.h"
 #include "core/seed/seed-script.h"
 #include "core/util/beneath.h"
@@ -47,7 +48,38 @@ static int on_text(void *ctx, const void *data, size_t len)
 	return 0;
 }
 
-static int ask(const struct abx_box_io *io, const struct abx_back *back, struct abx_changes *ret,
+/* What came before, as git update-index --index-info reads it: a file of ours, or -1 when there
+ * is nothing to say. */
+static int say_brought(const struct abx_manifest *sent, const char *tmp, int *ret,
+		       struct abx_err *err)
+{
+	abx_auto(abx_buf) struct abx_buf text = ABX_BUF_INIT(ABX_CHANGES_BYTES_MAX);
+	abx_autoclose int fd = -1;
+	int r;
+
+	*ret = -1;
+	if (!sent->n_brought)
+		return 0;
+	for (size_t i = 0; i < sent->n_brought; i++) {
+		const struct abx_manifest_brought *e = &sent->brought[i];
+
+		abx_buf_addf(&text, "%o %s\t%s", e->mode, e->oid, e->path);
+		abx_buf_addc(&text, '\0');
+	}
+	if (text.failed)
+		return abx_err_set(err, ABX_ENOMEM, "too much was brought back already");
+	fd = abx_spool_file(tmp);
+	r = fd < 0 ? fd : abx_fs_write_all(fd, abx_buf_str(&text), text.len);
+	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		r = -errno;
+	if (r < 0)
+		return abx_err_errno(err, -r, "write in '%s'", tmp);
+	*ret = abx_steal_fd(&fd);
+	return 0;
+}
+
+static int ask(const struct abx_box_io *io, const struct abx_back *back,
+	       const struct abx_manifest *sent, const char *tmp, struct abx_changes *ret,
 	       struct abx_err *err)
 {
 	abx_autofree char *max = abx_back_max_file(back);
@@ -56,9 +88,13 @@ static int ask(const struct abx_box_io *io, const struct abx_back *back, struct 
 	struct abx_box_script script = {"list changes", abx_script_changes, NULL, -1, on_text,
 					&sink};
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(STDERR_MAX);
+	abx_autoclose int brought_fd = -1;
 	size_t n = 0;
-	int code = 0, r;
+	int code = 0, r = say_brought(sent, tmp, &brought_fd, err);
 
+	if (r < 0)
+		return r;
+	script.stdin_fd = brought_fd;
 	while (back->ignored && back->ignored[n])
 		n++;
 	args = abx_xcalloc(n + 4, sizeof(*args));
@@ -204,7 +240,7 @@ int abx_back_changes_io(const struct abx_box_io *io, const struct abx_back *back
 	if (r == 0)
 		r = abx_manifest_load(back->manifest, &sent, err);
 	if (r == 0)
-		r = ask(io, back, &changes, err);
+		r = ask(io, back, &sent, tmp, &changes, err);
 	if (r == 0) {
 		judge(&changes, root_fd, &sent);
 		abx_back_refuse_repositories(&changes, root_fd);

@@ -13,6 +13,8 @@
 #define MANIFEST_MAX ((size_t)2 << 30)
 #define MAGIC "agentbox-manifest 1"
 #define N_NUMBERS 7
+#define BROUGHT "brought "
+#define NO_OID "0000000000000000000000000000000000000000"
 
 uint32_t abx_git_mode(mode_t mode)
 {
@@ -47,6 +49,9 @@ void abx_manifest_release(struct abx_manifest *m)
 	for (size_t i = 0; i < m->len; i++)
 		free(m->items[i].path);
 	free(m->items);
+	for (size_t i = 0; i < m->n_brought; i++)
+		free(m->brought[i].path);
+	free(m->brought);
 	memset(m, 0, sizeof(*m));
 }
 
@@ -57,17 +62,27 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+static int by_brought_path(const void *a, const void *b)
+{
+	const struct abx_manifest_brought *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
 static void sort(struct abx_manifest *m)
 {
 	if (m->len)
 		qsort(m->items, m->len, sizeof(*m->items), by_path);
 	m->sorted = m->len;
+	if (m->n_brought)
+		qsort(m->brought, m->n_brought, sizeof(*m->brought), by_brought_path);
+	m->brought_sorted = m->n_brought;
 }
 
-/* Entries that abx_manifest_set() emptied go. */
+/* Entries that abx_manifest_set() and abx_manifest_unbring() emptied go. */
 static void compact(struct abx_manifest *m)
 {
-	size_t n = 0;
+	size_t n = 0, n_brought = 0;
 
 	for (size_t i = 0; i < m->len; i++) {
 		if (m->items[i].mode)
@@ -76,6 +91,13 @@ static void compact(struct abx_manifest *m)
 			free(m->items[i].path);
 	}
 	m->len = n;
+	for (size_t i = 0; i < m->n_brought; i++) {
+		if (*m->brought[i].oid)
+			m->brought[n_brought++] = m->brought[i];
+		else
+			free(m->brought[i].path);
+	}
+	m->n_brought = n_brought;
 }
 
 int abx_manifest_save(struct abx_manifest *m, const char *path, struct abx_err *err)
@@ -99,6 +121,13 @@ int abx_manifest_save(struct abx_manifest *m, const char *path, struct abx_err *
 		for (size_t k = 0; k < N_NUMBERS; k++)
 			abx_buf_addf(&b, "%llu ", n[k]);
 		abx_buf_add(&b, e->oid, strlen(e->oid) + 1);
+		abx_buf_add(&b, e->path, strlen(e->path) + 1);
+	}
+	for (size_t i = 0; i < m->n_brought; i++) {
+		const struct abx_manifest_brought *e = &m->brought[i];
+
+		abx_buf_addf(&b, BROUGHT "%o %s", e->mode, e->oid);
+		abx_buf_addc(&b, '\0');
 		abx_buf_add(&b, e->path, strlen(e->path) + 1);
 	}
 	abx_buf_add(&b, "end", sizeof("end"));
@@ -135,6 +164,23 @@ static bool parse_numbers(const char *text, struct abx_manifest_entry *e)
 	return true;
 }
 
+/* "brought MODE OID" */
+static bool parse_brought(const char *text, const char *path, struct abx_manifest *m)
+{
+	static const uint32_t known[] = {0, 0100644, 0100755, 0120000};
+	char said[sizeof(BROUGHT) + 8];
+
+	for (size_t i = 0; i < ABX_N_ELEMENTS(known); i++) {
+		const size_t len = (size_t)snprintf(said, sizeof(said), BROUGHT "%o ", known[i]);
+
+		if (strncmp(text, said, len) != 0 || !abx_is_oid_hex(text + len))
+			continue;
+		abx_manifest_bring(m, path, known[i], text + len);
+		return true;
+	}
+	return false;
+}
+
 /* The next NUL-terminated string, or NULL. */
 static const char *next(const char **at, const char *end)
 {
@@ -161,6 +207,11 @@ static bool parse(const struct abx_buf *b, struct abx_manifest *m)
 		path = next(&at, end);
 		if (!path)
 			return false;
+		if (strncmp(s, BROUGHT, sizeof(BROUGHT) - 1) == 0) {
+			if (!parse_brought(s, path, m))
+				return false;
+			continue;
+		}
 		abx_manifest_add(m, path, &none, "");
 		if (!parse_numbers(s, &m->items[m->len - 1]))
 			return false;
@@ -226,4 +277,38 @@ void abx_manifest_set(struct abx_manifest *m, const char *path, const struct sta
 	e->mtime = st->st_mtim;
 	e->ctime = st->st_ctim;
 	(void)snprintf(e->oid, sizeof(e->oid), "%s", oid);
+}
+
+static struct abx_manifest_brought *find_brought(const struct abx_manifest *m, const char *path)
+{
+	const struct abx_manifest_brought key = {.path = (char *)(uintptr_t)path};
+
+	return m->brought_sorted ? bsearch(&key, m->brought, m->brought_sorted, sizeof(*m->brought),
+					   by_brought_path)
+				 : NULL;
+}
+
+void abx_manifest_bring(struct abx_manifest *m, const char *path, uint32_t mode, const char *oid)
+{
+	struct abx_manifest_brought *e = find_brought(m, path);
+
+	if (!e) {
+		if (m->n_brought == m->brought_cap) {
+			m->brought_cap = m->brought_cap ? m->brought_cap * 2 : 64;
+			m->brought =
+				abx_xreallocarray(m->brought, m->brought_cap, sizeof(*m->brought));
+		}
+		e = &m->brought[m->n_brought++];
+		e->path = abx_xstrdup(path);
+	}
+	e->mode = mode;
+	(void)snprintf(e->oid, sizeof(e->oid), "%s", mode ? oid : NO_OID);
+}
+
+void abx_manifest_unbring(struct abx_manifest *m, const char *path)
+{
+	struct abx_manifest_brought *e = find_brought(m, path);
+
+	if (e)
+		e->oid[0] = '\0';
 }

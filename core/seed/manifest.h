@@ -27,9 +27,18 @@ struct abx_manifest_entry {
 	char oid[ABX_SHA1_HEX_BYTES]; /* git's id of the raw content; of a link, its target */
 };
 
+/* What came back from the box since: this machine has it so, whatever was sent. */
+struct abx_manifest_brought {
+	char *path;
+	uint32_t mode; /* as git has it; 0: it is gone */
+	char oid[ABX_SHA1_HEX_BYTES];
+};
+
 struct abx_manifest {
 	struct abx_manifest_entry *items;
 	size_t len, cap, sorted; /* the first `sorted` ones are in order of path */
+	struct abx_manifest_brought *brought;
+	size_t n_brought, brought_cap, brought_sorted; /* the same */
 };
 
 void abx_manifest_add(struct abx_manifest *m, const char *path, const struct stat *st,
@@ -51,5 +60,10 @@ bool abx_manifest_untouched(const struct abx_manifest_entry *e, const struct sta
  * save. */
 void abx_manifest_set(struct abx_manifest *m, const char *path, const struct stat *st,
 		      const char *oid);
+
+/* The box's version of a path is here now; mode 0 and oid NULL: it is gone here too. */
+void abx_manifest_bring(struct abx_manifest *m, const char *path, uint32_t mode, const char *oid);
+/* What the box began with says it again: nothing of that path was brought. */
+void abx_manifest_unbring(struct abx_manifest *m, const char *path);
 
 #endif

@@ -29,8 +29,9 @@ extern const char abx_script_seed[];
 /* DIR: nothing is in it any more. */
 extern const char abx_script_clear[];
 
-/* DIR SEED-TREE MAX-BYTES [PATTERN...].  stdout: "tree <id>\n", then for each change since the
- * seed a record of `git diff-tree -r -z --raw`, then "large PATH", "special PATH" and
+/* DIR SEED-TREE MAX-BYTES [PATTERN...].  stdin: what came back before, as records of `git
+ * update-index -z --index-info`.  stdout: "tree <id>\n", then for each change since the seed with
+ * those in it a record of `git diff-tree -r -z --raw`, then "large PATH", "special PATH" and
  * "left PREFIX" with paths and an empty one, each with NUL behind it, for what cannot come, then
  * "end" and NUL.  PATTERNs are those of .gitignore. */
 extern const char abx_script_changes[];

@@ -223,9 +223,12 @@ static int settle(struct sync *s, const struct abx_synced *done, struct abx_err 
 	for (size_t i = 0; i < s->delta.len && r == 0; i++) {
 		const struct abx_sync_item *item = &s->delta.items[i];
 
-		if (!is_in(&done->conflicts, item->path))
-			abx_manifest_set(&s->sent, item->path, item->new_mode ? &item->st : NULL,
-					 item->new_mode ? item->new_oid : NULL);
+		if (is_in(&done->conflicts, item->path))
+			continue;
+		abx_manifest_set(&s->sent, item->path, item->new_mode ? &item->st : NULL,
+				 item->new_mode ? item->new_oid : NULL);
+		/* The tree that the box says now has it so. */
+		abx_manifest_unbring(&s->sent, item->path);
 	}
 	return r < 0 ? r : abx_manifest_save(&s->sent, s->ask->manifest, err);
 }

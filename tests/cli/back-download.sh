@@ -67,6 +67,11 @@ for p in $providers; do
 	run ab download "$box" -y
 	like "$out" 'nothing changed' "$p: a second time there is nothing"
 
+	ok "$p: what came is deleted there" ab exec "$box" -- rm new.bin
+	run ab download "$box" -y
+	like "$out" '^D new.bin$' "$p: that comes too"
+	[ ! -e "$repo/new.bin" ] && pass "$p: it is gone" || fail "$p: it is gone"
+
 	ok "$p: both sides change" ab exec "$box" -- sh -c 'echo box >>a.txt; echo box >fresh'
 	echo host >>"$repo/a.txt"
 	code 1 "$p: a conflict" ab download "$box" -y

@@ -51,11 +51,54 @@ START_TEST(again_and_again)
 	is_listed("");
 	in_box("echo 2 >new && rm a.txt");
 	apply();
-	is_listed("D a.txt\nA new\n");
+	is_listed("D a.txt\nM new\n");
 	same_trees();
-	in_box("rm new");
+	in_box("rm new && git checkout -q a.txt");
 	apply();
+	is_listed("A a.txt\nD new\n");
+	same_trees();
+}
+END_TEST
+
+/* What came is what this machine has: edits here after it are in nobody's way. */
+START_TEST(brought_and_then)
+{
+	begin(ONE " && echo 1 >kept && echo 1 >undone && git add . && git commit -q -m two");
+	in_box("mkdir -p n/d && echo 1 >n/d/new && echo 1 >new && echo 1 >both && "
+	       "echo 2 >undone && rm kept");
+	apply();
+	is_listed("A both\nD kept\nA n/d/new\nA new\nM undone\n");
+	/* Only here. */
+	sh("echo here >>new");
+	ask();
 	is_listed("");
+	/* Only there: gone, as it was, there again. */
+	in_box("rm -r n && git checkout -q undone kept");
+	/* On both sides. */
+	in_box("rm both && echo there >>new");
+	sh("echo here >>both");
+	apply();
+	is_listed("D both: changed on this machine since it was sent\nA kept\nD n/d/new\n"
+		  "M new: changed on this machine since it was sent\nM undone\n");
+	sh("test ! -e n && test \"$(cat undone kept)\" = '1\n1'");
+}
+END_TEST
+
+/* A file becomes a directory, a directory a file, and back. */
+START_TEST(brought_of_another_kind)
+{
+	begin(ONE);
+	in_box("echo f >x && mkdir y && echo f >y/f");
+	apply();
+	is_listed("A x\nA y/f\n");
+	in_box("rm -r x y && mkdir x && echo f >x/f && echo f >y");
+	apply();
+	is_listed("D x\nA x/f\nA y\nD y/f\n");
+	same_trees();
+	in_box("rm -r x y && ln -s src x && echo f >y");
+	apply();
+	is_listed("A x\nD x/f\n");
+	same_trees();
 }
 END_TEST
 
@@ -385,6 +428,8 @@ static Suite *suite(void)
 				      modes_that_git_does_not_look_at,
 				      every_kind,
 				      again_and_again,
+				      brought_and_then,
+				      brought_of_another_kind,
 				      odd_names,
 				      modes_here_stay,
 				      no_setuid_comes_back,
