@@ -52,6 +52,7 @@ test|nftables|file /usr/sbin/nft|lists the rules of a box's network
 test|e2fsprogs|command mkfs.ext4|makes a file system with quotas to test --disk on
 test|git-lfs|command git-lfs|repositories that use Git LFS
 test|mmdebstrap|command mmdebstrap|makes images of a Debian suite; recommended for local
+test|zstd|command zstd|unpacks what test providers are sent compressed
 test|xz-utils|command xz|packs the tarball in make distcheck
 END
 }

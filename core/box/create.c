@@ -17,6 +17,7 @@
 #include "core/box/undo.h"
 #include "core/box/volumes.h"
 #include "core/box/workspace.h"
+#include "core/host/exec-tar.h"
 #include "core/seed/seed.h"
 #include "core/state/journal.h"
 #include "core/state/labels.h"
@@ -52,6 +53,7 @@ struct create {
 	struct abx_box_spec spec;
 	struct abx_strv volume_ids;
 	int64_t timeout_ms;
+	enum abx_box_zstd zstd;
 	int lock;
 	bool reserved;
 };
@@ -419,12 +421,18 @@ static int sleep_unless_cancelled(const struct abx_app *app, int64_t ms)
 	return 0;
 }
 
-/* Until a trivial command succeeds.  A box on this machine runs once it is started. */
+/* Until a trivial command succeeds, which may ask on the way what else has to be known.  A box on
+ * this machine runs once it is started. */
 static int wait_ready(struct create *c, struct abx_err *err)
 {
-	static const char *const argv[] = {"true", NULL};
-	const struct abx_exec_request req = {
-		.argv = argv, .cwd = "/", .fd_in = -1, .fd_out = -1, .fd_err = -1};
+	static const char *const trivial[] = {"true", NULL};
+	static const char *const asking[] = {"/bin/sh", "-c", ABX_ASK_ZSTD_SH, NULL};
+	const bool asks = abx_exec_put_asks(c->cloud);
+	const struct abx_exec_request req = {.argv = asks ? asking : trivial,
+					     .cwd = "/",
+					     .fd_in = -1,
+					     .fd_out = -1,
+					     .fd_err = -1};
 	int64_t deadline = abx_now_ms() + READY_TIMEOUT_MS, wait = READY_FIRST_WAIT_MS;
 	struct abx_sandbox s = abx_cloud_sandbox(&c->box);
 
@@ -440,8 +448,11 @@ static int wait_ready(struct create *c, struct abx_err *err)
 					   "box '%s' did not become ready within %d s", c->box.name,
 					   READY_TIMEOUT_MS / 1000);
 		r = abx_exec_on(c->cloud, &o, &s, &req, &code, err);
-		if (r == 0 && code == 0)
+		if (r == 0 && (code == 0 || (asks && code == ABX_ASK_ZSTD_NO))) {
+			if (asks)
+				c->zstd = code == 0 ? ABX_BOX_ZSTD_YES : ABX_BOX_ZSTD_NO;
 			return 0;
+		}
 		if (r < 0 && !may_become_ready(r))
 			return r;
 		if (sleep_unless_cancelled(c->app, wait) < 0)
@@ -490,6 +501,7 @@ static int seed(struct create *c, struct abx_err *err)
 		r = journal(c, "seed", ABX_JOURNAL_INTENT, NULL, err);
 	if (r < 0)
 		return r;
+	o.zstd = c->zstd;
 	target.manifest = manifest = abx_xasprintf("%s/manifest", dir);
 	r = abx_seed_into(c->seed, c->cloud, &o, &s, &target, &got, err);
 	if (r < 0)

@@ -6,6 +6,7 @@
 #include "core/host/exec-tar.h"
 #include "core/host/hostapi.h"
 #include "core/host/run.h"
+#include "core/host/shrink.h"
 
 #define MAX_EXEC_ID_BYTES 512
 
@@ -182,12 +183,32 @@ int abx_cloud_download(struct abx_cloud *c, const struct abx_call_opts *o,
 	return run_transfer(c, o, &op_download, s, req, err);
 }
 
+struct put {
+	struct abx_cloud *c;
+	const struct abx_call_opts *o;
+	const struct abx_sandbox *s;
+	struct abx_transfer req;
+};
+
+static int put_stream(void *ctx, int fd, struct abx_err *err)
+{
+	struct put *p = ctx;
+
+	p->req.fd = fd;
+	p->req.size_bytes = -1;
+	return run_transfer(p->c, p->o, &op_put_tar, p->s, &p->req, err);
+}
+
 int abx_cloud_put_tar(struct abx_cloud *c, const struct abx_call_opts *o,
 		      const struct abx_sandbox *s, const struct abx_transfer *req,
 		      struct abx_err *err)
 {
+	struct put put = {c, o, s, *req};
+
 	if (!c->plugin->table.put_tar)
 		return abx_exec_put_tar(c, o, s, req, err);
+	if (abx_cloud_caps(c) & ABX_CAP_PUT_ZSTD && abx_shrink_wanted(c))
+		return abx_shrink_run(req->fd, put_stream, &put, err);
 	return run_transfer(c, o, &op_put_tar, s, req, err);
 }
 

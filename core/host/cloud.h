@@ -59,6 +59,8 @@ const struct abx_kv *abx_cloud_box_options(const struct abx_cloud *c, uint32_t *
 /* A box as its provider knows it; the pointers are the box's. */
 struct abx_sandbox abx_cloud_sandbox(const struct abx_box *box);
 
+enum abx_box_zstd { ABX_BOX_ZSTD_UNKNOWN, ABX_BOX_ZSTD_NO, ABX_BOX_ZSTD_YES };
+
 /* How to make one call. */
 struct abx_call_opts {
 	int64_t timeout_ms; /* 0 = no deadline */
@@ -71,7 +73,8 @@ struct abx_call_opts {
 	/* agentbox-ctl came with the project, as this file of the box: to be put in its place
 	 * before the command (exec-ctl.h); may be NULL. */
 	const char *ctl_came_as;
-	const int *abort_fd; /* readable: this one call is given up; may be NULL */
+	const int *abort_fd;	/* readable: this one call is given up; may be NULL */
+	enum abx_box_zstd zstd; /* is there a zstd in the box?  Only exec-tar.h asks. */
 };
 
 /* A copy of what the provider emitted. */
@@ -206,7 +209,8 @@ int abx_cloud_download(struct abx_cloud *c, const struct abx_call_opts *o,
 		       const struct abx_sandbox *s, const struct abx_transfer *req,
 		       struct abx_err *err);
 /* Without the operation: `tar` in the box, over exec; where the provider's own exec does not
- * carry a stream as it is, the archive is uploaded and unpacked. */
+ * carry a stream as it is, the archive is uploaded and unpacked.  What goes to a box elsewhere is
+ * compressed on its way where it can be read there (core/host/shrink.h). */
 int abx_cloud_put_tar(struct abx_cloud *c, const struct abx_call_opts *o,
 		      const struct abx_sandbox *s, const struct abx_transfer *req,
 		      struct abx_err *err);

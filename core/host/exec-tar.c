@@ -16,7 +16,8 @@
 #define FORGET_MS 10000
 
 struct tar_io {
-	int out_fd; /* -1: what comes on stdout is a complaint like any */
+	int out_fd;			  /* -1: what comes on stdout is a complaint like any */
+	struct abx_shrink_answer *answer; /* gets stdout; or NULL */
 	int write_error;
 	char complaint[MAX_COMPLAINT_BYTES];
 	size_t complaint_len;
@@ -29,6 +30,10 @@ static int32_t on_output(void *io, int32_t stream, const void *data, size_t len)
 	if (stream == ABX_STREAM_STDOUT && t->out_fd >= 0) {
 		t->write_error = abx_fs_write_all(t->out_fd, data, len);
 		return t->write_error ? ABX_EIO : ABX_OK;
+	}
+	if (stream == ABX_STREAM_STDOUT && t->answer) {
+		abx_shrink_answer_feed(t->answer, data, len);
+		return ABX_OK;
 	}
 	if (len > sizeof(t->complaint) - t->complaint_len)
 		len = sizeof(t->complaint) - t->complaint_len;
@@ -71,20 +76,36 @@ static int run(const struct job *j, const char *const *argv, struct tar_io *io, 
 	return e.signo || (e.flags & ABX_EXIT_LOST) ? 128 + e.signo : e.code;
 }
 
-static int run_or_fail(const struct job *j, const char *const *argv, struct abx_err *err)
+static int judge(const struct job *j, const char *name, const struct tar_io *io, int r,
+		 struct abx_err *err)
 {
-	struct tar_io io = {0};
 	char text[512];
-	int r = run(j, argv, &io, err);
 
 	if (r <= 0)
 		return r;
-	abx_text_line(io.complaint, io.complaint_len, text, sizeof(text));
+	abx_text_line(io->complaint, io->complaint_len, text, sizeof(text));
 	if (r == 127)
 		return abx_run_fail(j->c, j->op, ABX_ENOTSUP, err, "there is no %s in the box",
-				    argv[0]);
-	return abx_run_fail(j->c, j->op, ABX_EIO, err, "%s in the box ended with %d: %s", argv[0],
-			    r, *text ? text : "no message");
+				    name);
+	return abx_run_fail(j->c, j->op, ABX_EIO, err, "%s in the box ended with %d: %s", name, r,
+			    *text ? text : "no message");
+}
+
+static int run_or_fail(const struct job *j, const char *const *argv, struct abx_err *err)
+{
+	struct tar_io io = {0};
+	const int r = run(j, argv, &io, err);
+
+	return judge(j, argv[0], &io, r, err);
+}
+
+/* The script for which argv[0] is only the shell. */
+static int unpack_or_fail(const struct job *j, const char *const *argv, struct abx_err *err)
+{
+	struct tar_io io = {0};
+	const int r = run(j, argv, &io, err);
+
+	return judge(j, "tar", &io, r, err);
 }
 
 /* -o: files become the user's who unpacks, which is what the caller asked for. */
@@ -94,7 +115,9 @@ static const char *owner_flag(const struct abx_transfer *req)
 }
 
 /* The archive is out of sight before anything of it is there. */
-static const char unpack_script[] = "exec <\"$1\" && rm -f \"$1\" && exec tar -x -p \"$2\" -f -\n";
+#define FROM_FILE "{ exec <\"$1\" && rm -f \"$1\"; } || exit\n"
+static const char unpack_script[] = FROM_FILE ABX_UNPACK_SH;
+static const char unpack_zstd_script[] = FROM_FILE ABX_UNPACK_ZSTD_SH;
 
 /* Nobody misses it when that fails: the directory is about to be removed, or to be tried again. */
 static void forget(const struct job *j, const char *name)
@@ -111,35 +134,115 @@ static void forget(const struct job *j, const char *name)
 	(void)run(&rm, argv, &nothing, NULL);
 }
 
+bool abx_exec_put_asks(const struct abx_cloud *c)
+{
+	const struct abx_exec with_input = {ABX_INIT(struct abx_exec), .stdin_fd = 0};
+
+	return !c->plugin->table.put_tar && abx_exec_needs_ctl(c, &with_input) &&
+	       abx_shrink_wanted(c);
+}
+
+/* Who does not say that it is there has none. */
+static int ask_zstd(const struct job *j, bool *ret, struct abx_err *err)
+{
+	const char *const argv[] = {"/bin/sh", "-c", ABX_ASK_ZSTD_SH, NULL};
+	struct tar_io nothing = {0};
+	int r = 0;
+
+	if (!abx_shrink_wanted(j->c))
+		*ret = false;
+	else if (j->o->zstd != ABX_BOX_ZSTD_UNKNOWN)
+		*ret = j->o->zstd == ABX_BOX_ZSTD_YES;
+	else if ((r = run(j, argv, &nothing, err)) >= 0)
+		*ret = r == 0;
+	return r < 0 ? r : 0;
+}
+
+struct upload {
+	const struct job *job;
+	struct abx_transfer t;
+};
+
+static int upload(void *ctx, int fd, struct abx_err *err)
+{
+	struct upload *u = ctx;
+
+	u->t.fd = fd;
+	return abx_cloud_upload(u->job->c, u->job->o, u->job->s, &u->t, err);
+}
+
 static int upload_and_unpack(const struct job *tar, const struct abx_transfer *req,
 			     struct abx_err *err)
 {
-	struct abx_transfer t = {ABX_INIT(struct abx_transfer)};
+	struct upload u = {tar, {ABX_INIT(struct abx_transfer)}};
 	struct abx_call_opts plain = *tar->o;
 	struct job unpack = *tar;
 	char name[64] = "./.agentbox-tar-";
-	const char *const argv[] = {"/bin/sh",	     "-c", unpack_script, "tar", name,
-				    owner_flag(req), NULL};
+	const char *argv[] = {"/bin/sh", "-c", unpack_script, "tar", name, owner_flag(req), NULL};
 	abx_autofree char *path = NULL;
+	bool zstd = false;
 	int r;
 
 	abx_rand_hex(name + strlen(name), 32);
 	path = abx_xasprintf("%s/%s", req->path, name + 2);
-	t.flags = req->flags & ABX_XFER_CREATE_PARENTS;
-	t.fd = req->fd;
-	t.mode = 0600;
-	t.size_bytes = -1;
-	t.path = path;
-	t.owner = req->owner;
+	u.t.flags = req->flags & ABX_XFER_CREATE_PARENTS;
+	u.t.mode = 0600;
+	u.t.size_bytes = -1;
+	u.t.path = path;
+	u.t.owner = req->owner;
 	unpack.stdin_fd = -1;
-	unpack.cwd = req->path;
 	plain.plain_exec = true;
 	unpack.o = &plain;
-	r = abx_cloud_upload(tar->c, tar->o, tar->s, &t, err);
+	r = ask_zstd(&unpack, &zstd, err);
+	if (r < 0)
+		return r;
+	unpack.cwd = req->path;
+	if (zstd)
+		argv[2] = unpack_zstd_script;
+	r = zstd ? abx_shrink_run(req->fd, upload, &u, err) : upload(&u, req->fd, err);
 	if (r == 0)
-		return run_or_fail(&unpack, argv, err);
+		return unpack_or_fail(&unpack, argv, err);
 	if (r != ABX_ENOTFOUND && r != ABX_ESTATE)
 		forget(&unpack, name);
+	return r;
+}
+
+/* What a box elsewhere is told to unpack, compressed when it says that it can read that. */
+struct unpacking {
+	struct job job;
+	const char *const *argv;
+	struct abx_shrink_answer answer;
+};
+
+static int run_unpacking(void *ctx, int fd, struct abx_err *err)
+{
+	struct unpacking *u = ctx;
+	struct tar_io io = {.answer = &u->answer};
+	int r;
+
+	u->job.stdin_fd = fd;
+	r = run(&u->job, u->argv, &io, err);
+	return judge(&u->job, "tar", &io, r, err);
+}
+
+static int unpack_elsewhere(const struct job *tar, const struct abx_transfer *req,
+			    struct abx_err *err)
+{
+	const char *const argv[] = {"/bin/sh",
+				    "-c",
+				    abx_shrink_script,
+				    "tar",
+				    req->path,
+				    owner_flag(req),
+				    req->flags & ABX_XFER_CREATE_PARENTS ? "p" : "",
+				    NULL};
+	struct unpacking u = {.job = *tar, .argv = argv};
+	int r = abx_shrink_answer_open(&u.answer, err);
+
+	if (r < 0)
+		return r;
+	r = abx_shrink_as_answered(req->fd, &u.answer, run_unpacking, &u, err);
+	abx_shrink_answer_close(&u.answer);
 	return r;
 }
 
@@ -166,6 +269,8 @@ int abx_exec_put_tar(struct abx_cloud *c, const struct abx_call_opts *o,
 	/* Its bytes would go through agentbox-ctl, which perhaps is among them. */
 	if (abx_exec_needs_ctl(c, &with_input))
 		return upload_and_unpack(&tar, req, err);
+	if (abx_shrink_wanted(c))
+		return unpack_elsewhere(&tar, req, err);
 	mkdir.stdin_fd = -1;
 	if (req->flags & ABX_XFER_CREATE_PARENTS)
 		r = run_or_fail(&mkdir, mkdir_argv, err);

@@ -34,44 +34,30 @@ static void *run_work(void *arg)
 	return NULL;
 }
 
-struct transfer {
-	struct abx_cloud *cloud;
-	const struct abx_call_opts *o;
-	const struct abx_sandbox *sandbox;
-	const char *path;
-	bool put;
+struct both {
+	abx_stream_call_fn call;
+	void *ctx;
 };
 
-static int call_cloud(const struct transfer *t, int fd, struct abx_err *err)
-{
-	struct abx_transfer req = {ABX_INIT(struct abx_transfer)};
-
-	req.fd = fd;
-	req.size_bytes = -1;
-	req.path = t->path;
-	return t->put ? abx_cloud_put_tar(t->cloud, t->o, t->sandbox, &req, err)
-		      : abx_cloud_get_tar(t->cloud, t->o, t->sandbox, &req, err);
-}
-
-static int run_both(const struct transfer *t, struct stream *s, int cloud_fd, int stop_w,
+static int run_both(const struct both *b, struct stream *s, int call_fd, int stop_w,
 		    struct abx_err *err)
 {
-	struct abx_err cloud_err = ABX_ERR_INIT;
+	struct abx_err call_err = ABX_ERR_INIT;
 	bool thread_first;
 	pthread_t thread;
 	int r = pthread_create(&thread, NULL, run_work, s);
 
 	if (r) {
 		(void)close(s->fd);
-		(void)close(cloud_fd);
+		(void)close(call_fd);
 		return abx_err_errno(err, r, "start a thread");
 	}
-	r = call_cloud(t, cloud_fd, &cloud_err);
+	r = b->call(b->ctx, call_fd, &call_err);
 	/* Our end of the pipe was open until now: a thread that has failed did so by itself. */
 	thread_first = atomic_load(&s->failed);
 	if (r < 0)
 		(void)!write(stop_w, "", 1);
-	(void)close(cloud_fd);
+	(void)close(call_fd);
 	(void)pthread_join(thread, NULL);
 	if (s->result < 0 && (thread_first || r == 0)) {
 		if (err)
@@ -79,13 +65,15 @@ static int run_both(const struct transfer *t, struct stream *s, int cloud_fd, in
 		return s->result;
 	}
 	if (r < 0 && err)
-		*err = cloud_err;
+		*err = call_err;
 	return r;
 }
 
-static int transfer(const struct transfer *t, abx_stream_fn work, void *ctx, struct abx_err *err)
+int abx_stream_run(abx_stream_call_fn call, void *call_ctx, bool put, abx_stream_fn work,
+		   void *work_ctx, struct abx_err *err)
 {
-	struct stream s = {.work = work, .ctx = ctx, .err = ABX_ERR_INIT};
+	struct stream s = {.work = work, .ctx = work_ctx, .err = ABX_ERR_INIT};
+	const struct both b = {call, call_ctx};
 	int data[2], stop[2], r;
 
 	if (pipe2(data, O_CLOEXEC) < 0)
@@ -96,28 +84,48 @@ static int transfer(const struct transfer *t, abx_stream_fn work, void *ctx, str
 		(void)close(data[1]);
 		return r;
 	}
-	s.fd = data[t->put ? 1 : 0];
+	s.fd = data[put ? 1 : 0];
 	s.stop_fd = stop[0];
-	r = run_both(t, &s, data[t->put ? 0 : 1], stop[1], err);
+	r = run_both(&b, &s, data[put ? 0 : 1], stop[1], err);
 	(void)close(stop[0]);
 	(void)close(stop[1]);
 	return r;
+}
+
+struct transfer {
+	struct abx_cloud *cloud;
+	const struct abx_call_opts *o;
+	const struct abx_sandbox *sandbox;
+	const char *path;
+	bool put;
+};
+
+static int call_cloud(void *ctx, int fd, struct abx_err *err)
+{
+	const struct transfer *t = ctx;
+	struct abx_transfer req = {ABX_INIT(struct abx_transfer)};
+
+	req.fd = fd;
+	req.size_bytes = -1;
+	req.path = t->path;
+	return t->put ? abx_cloud_put_tar(t->cloud, t->o, t->sandbox, &req, err)
+		      : abx_cloud_get_tar(t->cloud, t->o, t->sandbox, &req, err);
 }
 
 int abx_cloud_put_stream(struct abx_cloud *c, const struct abx_call_opts *o,
 			 const struct abx_sandbox *s, const char *path, abx_stream_fn produce,
 			 void *ctx, struct abx_err *err)
 {
-	const struct transfer t = {c, o, s, path, true};
+	struct transfer t = {c, o, s, path, true};
 
-	return transfer(&t, produce, ctx, err);
+	return abx_stream_run(call_cloud, &t, t.put, produce, ctx, err);
 }
 
 int abx_cloud_get_stream(struct abx_cloud *c, const struct abx_call_opts *o,
 			 const struct abx_sandbox *s, const char *path, abx_stream_fn consume,
 			 void *ctx, struct abx_err *err)
 {
-	const struct transfer t = {c, o, s, path, false};
+	struct transfer t = {c, o, s, path, false};
 
-	return transfer(&t, consume, ctx, err);
+	return abx_stream_run(call_cloud, &t, t.put, consume, ctx, err);
 }

@@ -27,4 +27,10 @@ int abx_cloud_get_stream(struct abx_cloud *c, const struct abx_call_opts *o,
 			 const struct abx_sandbox *s, const char *path, abx_stream_fn consume,
 			 void *ctx, struct abx_err *err);
 
+/* What both stand on: `call` gets one end of a pipe, and `work`, on its thread, the other one; with
+ * `put` it is `work` that writes. */
+typedef int (*abx_stream_call_fn)(void *ctx, int fd, struct abx_err *err);
+int abx_stream_run(abx_stream_call_fn call, void *call_ctx, bool put, abx_stream_fn work,
+		   void *work_ctx, struct abx_err *err);
+
 #endif

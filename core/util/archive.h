@@ -2,8 +2,9 @@
 /*
  * core/util/archive.h: tar streams, both ways, in constant memory.
  *
- * What is written is plain and made here; libarchive reads what others wrote.  It is opened
- * when the first stream is read: its start costs milliseconds, as much as a small tree.
+ * What is written is plain and made here; libarchive reads what others wrote, and compresses
+ * (pump.h).  It is opened when it is needed: its start costs milliseconds, as much as a small
+ * tree.
  *
  * Streams are GNU tar: names and link targets are raw bytes of any length, sizes have no
  * limit, and every tar in use reads them.  Times are whole seconds.  Owners are not said.
@@ -30,10 +31,14 @@
 /* The functions that are used, each a member of abx_archive_api without its "archive_". */
 /* clang-format off */
 #define ABX_ARCHIVE_FUNCTIONS(F) \
-	F(entry_filetype) F(entry_hardlink) F(entry_mtime) F(entry_mtime_nsec) \
-	F(entry_pathname) F(entry_perm) F(entry_size) F(entry_symlink) F(error_string) \
+	F(entry_filetype) F(entry_free) F(entry_hardlink) F(entry_mtime) F(entry_mtime_nsec) \
+	F(entry_new) F(entry_pathname) F(entry_perm) F(entry_set_filetype) F(entry_size) \
+	F(entry_sparse_count) F(entry_symlink) F(error_string) \
 	F(read_data_block) F(read_free) F(read_new) F(read_next_header) F(read_open_fd) \
-	F(read_support_format_tar)
+	F(read_support_format_tar) \
+	F(write_add_filter_zstd) F(write_close) F(write_data) F(write_free) F(write_header) \
+	F(write_new) F(write_open) F(write_set_bytes_in_last_block) \
+	F(write_set_bytes_per_block) F(write_set_filter_option) F(write_set_format_raw)
 /* clang-format on */
 
 #define ABX_ARCHIVE_MEMBER(name) __typeof__(archive_##name) *name;

@@ -5,16 +5,30 @@
 #include <stdarg.h>
 #include <string.h>
 
-#if defined(MOCK_BARE) && MOCK_HAS_STDIN
+#define EXEC_CAPS                                                                              \
+	(ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY | ABX_CAP_EXEC_SIGNAL | \
+	 ABX_CAP_EXEC_TREE_KILL)
+
+#if defined(MOCK_FAR) && defined(MOCK_BARE)
+#define MOCK_NAME "mockfarbare"
+#define MOCK_CAPS ABX_CAP_EXEC_STDIN
+#elif defined(MOCK_FAR) && defined(MOCK_NO_TAR)
+#define MOCK_NAME "mockfarexec"
+#define MOCK_CAPS EXEC_CAPS
+#elif defined(MOCK_FAR) && defined(MOCK_NO_ZSTD)
+#define MOCK_NAME "mockfarplain"
+#define MOCK_CAPS EXEC_CAPS
+#elif defined(MOCK_FAR)
+#define MOCK_NAME "mockfar"
+#define MOCK_CAPS (EXEC_CAPS | ABX_CAP_PUT_ZSTD)
+#elif defined(MOCK_BARE) && MOCK_HAS_STDIN
 #define MOCK_NAME "mockbare"
 #define MOCK_CAPS (ABX_CAP_EXEC_STDIN | ABX_CAP_LOCAL)
 #elif defined(MOCK_BARE)
 #define MOCK_NAME "mockpoor"
 #define MOCK_CAPS ABX_CAP_LOCAL
 #else
-#define MOCK_CAPS                                                                              \
-	(ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY | ABX_CAP_EXEC_SIGNAL | \
-	 ABX_CAP_EXEC_TREE_KILL | ABX_CAP_LOCAL)
+#define MOCK_CAPS (EXEC_CAPS | ABX_CAP_LOCAL)
 #define MOCK_NAME "mock"
 #endif
 
@@ -177,8 +191,10 @@ static const struct abx_cloud_backend backend = {
 	.volume_delete = mock_volume_delete,
 	.resource_list = mock_resource_list,
 	.resource_delete = mock_resource_delete,
+#ifndef MOCK_NO_TAR
 	.put_tar = mock_put_tar,
 	.get_tar = mock_get_tar,
+#endif
 #endif
 	.provision = mock_provision,
 	.get = mock_get,

@@ -35,6 +35,11 @@
  * ABX_THREADS_SERIAL, and an exec that forwards stdin and can do nothing else: both outputs in
  * one, ASCII only, and giving up ends one process.  The third, mockpoor, does not even forward
  * stdin, and is ABX_THREADS_PARALLEL.  Their commands have root as their root (enter.c).
+ *
+ * The others say that their boxes are elsewhere, and add up in STATE/bytes what they were sent,
+ * one line "put_tar BYTES" or "upload BYTES" each: mockfar takes zstd, mockfarplain does not,
+ * mockfarexec has an exec that can do all but neither put_tar nor get_tar, and mockfarbare is as
+ * mockbare.
  */
 #ifndef ABX_MOCK_H
 #define ABX_MOCK_H
