@@ -3,8 +3,8 @@
  * Directories of the host and volumes in a box.
  *
  * A directory of the host is opened by whoever may read it on the host: host root, or the
- * caller, never the box's own root.  What host root opens gets an id mapping, so that id N of
- * the host is id N of the box.
+ * caller, never the box's own root.  What host root opens gets an id mapping: its owner is the
+ * box's user, and nobody else is anybody, so that a box leaves no files of others there.
  *
  * Mount points are made in the box's own root before anything is mounted there; behind
  * that, nothing is made any more, and so never in a directory of the host.
@@ -25,11 +25,22 @@
 #include "providers/local/mount-api.h"
 
 #define NOT_GIVEN_YET ((mode_t)0)
+#define NO_MAP "ids cannot be mapped on its file system"
+
+/* Is its owner the box's user? */
+enum mapped {
+	MAPPED_NOT,
+	MAPPED_TOP, /* not what is mounted below it */
+	MAPPED_ALL,
+};
 
 struct bind {
 	const char *source; /* a path of the host, or the name of a volume */
 	const char *target;
 	bool read_only, is_volume, is_directory;
+	enum mapped mapped;
+	uid_t owner;
+	gid_t group;
 	int tree_fd, volume_fd;
 };
 
@@ -188,6 +199,8 @@ void box_binds_open(void)
 		if (fstat(fd, &st) < 0)
 			box_fail_errno(errno, "mount: %.512s", b->source);
 		b->is_directory = S_ISDIR(st.st_mode);
+		b->owner = st.st_uid;
+		b->group = st.st_gid;
 		if (!b->is_directory && !S_ISREG(st.st_mode))
 			box_fail(ABX_EINVAL, NULL, "mount: %.512s: neither a directory nor a file",
 				 b->source);
@@ -201,35 +214,63 @@ void box_binds_open(void)
 	}
 }
 
-void box_binds_map_ids(pid_t pid)
+bool box_binds_are_mounts(void)
 {
-	char path[64];
-	int ns = -1;
+	for (const struct bind *b = binds; b < binds + n_binds; b++)
+		if (!b->is_volume)
+			return true;
+	return false;
+}
 
-	for (struct bind *b = binds; b < binds + n_binds; b++) {
-		struct abx_mount_attr attr = {.attr_set = ABX_ATTR_IDMAP};
+/* Who the box's user is, only the box's own files say, once they are in place. */
+struct box_ids {
+	uint32_t uid, gid;
+};
 
-		if (b->is_volume)
-			continue;
-		(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
-		if (ns < 0)
-			ns = open(path, O_RDONLY | O_CLOEXEC);
-		if (ns < 0)
-			box_fail_errno(errno, "ids of the box");
-		attr.userns_fd = (uint64_t)ns;
-		if (abx_mount_setattr(b->tree_fd, &attr) == 0)
-			continue;
-		if (abx_mount_setattr_top(b->tree_fd, &attr) == 0)
-			warn("ids cannot be mapped on a file system that is mounted below it; "
-			     "files there belong to nobody in the box",
-			     b->source);
-		else
-			warn("ids cannot be mapped on its file system; its files belong to nobody "
-			     "in the box",
-			     b->source);
+static enum mapped map_ids(const struct box_req *rq, const struct bind *b,
+			   const struct box_ids *in_box)
+{
+	const struct box_idmap map = {b->owner, b->group, in_box->uid, in_box->gid};
+	struct abx_mount_attr attr = {.attr_set = ABX_ATTR_IDMAP};
+	int ns = box_idmap_open(rq, &map);
+	enum mapped mapped = MAPPED_NOT;
+
+	attr.userns_fd = (uint64_t)ns;
+	if (abx_mount_setattr(b->tree_fd, &attr) == 0)
+		mapped = MAPPED_ALL;
+	else if (abx_mount_setattr_top(b->tree_fd, &attr) == 0)
+		mapped = MAPPED_TOP;
+	(void)close(ns);
+	return mapped;
+}
+
+void box_binds_map_ids(const struct box_req *rq, int fd)
+{
+	struct box_ids in_box;
+
+	if (read(fd, &in_box, sizeof(in_box)) != (ssize_t)sizeof(in_box))
+		return;
+	if (in_box.uid >= LB_MAP_IDS || in_box.gid >= LB_MAP_IDS)
+		box_fail(ABX_EINVAL, NULL, "image: /etc/passwd: user %s: no id below %u",
+			 LB_BOX_USER, LB_MAP_IDS);
+	for (const struct bind *b = binds; b < binds + n_binds; b++) {
+		enum mapped mapped = b->is_volume ? MAPPED_NOT : map_ids(rq, b, &in_box);
+
+		box_write_all(fd, &mapped, sizeof(mapped));
 	}
-	if (ns >= 0)
-		(void)close(ns);
+}
+
+/* Ask for that from within. */
+static void ask_for_ids(int fd, const struct abx_user *u)
+{
+	const struct box_ids in_box = {u->uid, u->gid};
+
+	box_write_all(fd, &in_box, sizeof(in_box));
+	for (struct bind *b = binds; b < binds + n_binds; b++)
+		/* Whoever is at the other end has said what went wrong. */
+		if (read(fd, &b->mapped, sizeof(b->mapped)) != (ssize_t)sizeof(b->mapped))
+			_exit(1);
+	(void)close(fd);
 }
 
 void box_binds_open_volumes(int store_fd)
@@ -333,19 +374,102 @@ static void attach(struct bind *b)
 	b->tree_fd = -1;
 }
 
-void box_binds_attach(bool single_id, bool read_only_workspace)
+struct access {
+	const struct abx_user *user;
+	bool single_id;
+	const struct bind *refused; /* in memory of both processes */
+};
+
+/* As the box's user, who is not always whom the modes of files are about. */
+static int try_access(void *arg)
 {
+	struct access *a = arg;
+
+	box_become_user(a->user, a->single_id);
+	for (const struct bind *b = binds; b < binds + n_binds && !a->refused; b++) {
+		int mode = R_OK | (b->read_only ? 0 : W_OK) | (b->is_directory ? X_OK : 0);
+
+		if (!b->is_volume && faccessat(AT_FDCWD, b->target, mode, AT_EACCESS) < 0)
+			a->refused = b;
+	}
+	_exit(0);
+}
+
+/* What would help, by whose rights they are. */
+static void advise(const struct box_req *rq, const struct bind *b, const struct abx_user *u,
+		   char *ret_remedy, size_t size)
+{
+	const char *rights = b->read_only ? "rX" : "rwX";
+	const char *otherwise = b->read_only ? "" : ", or mount it read-only";
+	uint32_t id = rq->h.uid_base + u->uid;
+
+	if (b->mapped || rq->h.map == LB_MAP_SINGLE)
+		(void)snprintf(ret_remedy, size, "chmod u+%s it%s", rights, otherwise);
+	else if (!b->is_directory)
+		(void)snprintf(ret_remedy, size, "setfacl -m u:%u:%s on it%s", id, rights,
+			       otherwise);
+	else if (b->read_only)
+		(void)snprintf(ret_remedy, size, "setfacl -R -m u:%u:%s on it", id, rights);
+	else
+		(void)snprintf(ret_remedy, size,
+			       "setfacl -R -m u:%u:rwX,d:u:%u:rwX,d:u:%u:rwX on it%s", id, id,
+			       b->owner, otherwise);
+}
+
+/* A box in which a directory is of no use would be found out too late. */
+static void check_access(const struct box_req *rq, const struct abx_user *u)
+{
+	struct access *a = box_shared(sizeof(*a));
+	const struct bind *b;
+	char remedy[256], text[160];
+
+	*a = (struct access){.user = u, .single_id = rq->h.map == LB_MAP_SINGLE};
+	(void)box_run_child(try_access, a);
+	b = a->refused;
+	if (!b)
+		return;
+	advise(rq, b, u, remedy, sizeof(remedy));
+	(void)snprintf(text, sizeof(text), "%s may not %s there%s",
+		       rq->h.map == LB_MAP_SINGLE ? "you"
+		       : b->mapped		  ? "its owner"
+						  : "the box's user",
+		       b->read_only ? "read" : "write",
+		       rq->h.map == LB_MAP_DIRECT && !b->mapped ? ": " NO_MAP : "");
+	if (rq->h.flags & LB_F_FIRST)
+		box_fail(ABX_EPERM, remedy, "mount: %.400s: %s", b->source, text);
+	warn(text, b->source);
+}
+
+static void say_what_is_not_mapped(void)
+{
+	for (const struct bind *b = binds; b < binds + n_binds; b++) {
+		if (b->is_volume)
+			continue;
+		if (b->mapped == MAPPED_TOP)
+			warn("ids cannot be mapped on a file system that is mounted below it; "
+			     "files there belong to nobody in the box",
+			     b->source);
+		if (b->mapped == MAPPED_NOT)
+			warn(NO_MAP "; its files belong to nobody in the box", b->source);
+	}
+}
+
+void box_binds_attach(const struct box_req *rq, int map_fd)
+{
+	const bool single = rq->h.map == LB_MAP_SINGLE;
 	struct abx_user u;
 
+	if (n_binds)
+		box_lookup_user("", single, &u);
 	for (struct bind *b = binds; b < binds + n_binds; b++) {
 		make_point(b);
-		if (!b->is_volume)
-			continue;
-		box_lookup_user("", single_id, &u);
-		give(b, &u);
+		if (b->is_volume)
+			give(b, &u);
 	}
+	if (map_fd >= 0)
+		ask_for_ids(map_fd, &u);
 	/* Before what is mounted below it, which is as writable as was asked for. */
-	if (read_only_workspace) {
+	if (rq->h.flags & LB_F_READ_ONLY) {
 		int r = box_bind_read_only(LB_WORKSPACE, LB_WORKSPACE);
 
 		if (r)
@@ -353,4 +477,8 @@ void box_binds_attach(bool single_id, bool read_only_workspace)
 	}
 	for (struct bind *b = binds; b < binds + n_binds; b++)
 		attach(b);
+	if (box_binds_are_mounts())
+		check_access(rq, &u);
+	if (rq->h.map == LB_MAP_DIRECT)
+		say_what_is_not_mapped();
 }

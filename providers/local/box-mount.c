@@ -262,7 +262,7 @@ static void enter_root(void)
 		box_fail_errno(errno, "leave the host's root");
 }
 
-void box_mount_root(const struct box_req *rq)
+void box_mount_root(const struct box_req *rq, int map_fd)
 {
 	bool single = rq->h.map == LB_MAP_SINGLE;
 	char *resolver = make_resolver(rq->h.flags & LB_F_HOST_NET);
@@ -296,5 +296,5 @@ void box_mount_root(const struct box_req *rq)
 	write_names(rq->name, rq->h.flags & LB_F_FIRST);
 	write_resolver(resolver, rq->h.flags & LB_F_FIRST);
 	free(resolver);
-	box_binds_attach(single, rq->h.flags & LB_F_READ_ONLY);
+	box_binds_attach(rq, map_fd);
 }

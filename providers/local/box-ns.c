@@ -117,7 +117,7 @@ pid_t box_clone(const struct box_req *rq, unsigned long flags)
 	return (pid_t)pid;
 }
 
-static int write_proc(pid_t pid, const char *file, const char *text)
+int box_write_proc(pid_t pid, const char *file, const char *text)
 {
 	char path[64];
 	ssize_t n;
@@ -177,16 +177,16 @@ void box_write_maps(const struct box_req *rq, pid_t pid)
 	if (rq->h.map == LB_MAP_SINGLE) {
 		(void)snprintf(uids, sizeof(uids), "0 %u 1\n", geteuid());
 		(void)snprintf(gids, sizeof(gids), "0 %u 1\n", getegid());
-		r = write_proc(pid, "setgroups", "deny");
+		r = box_write_proc(pid, "setgroups", "deny");
 		if (r && r != ENOENT)
 			box_fail_errno(r, "new user namespace: setgroups");
 	} else {
 		(void)snprintf(uids, sizeof(uids), "0 %u %u\n", rq->h.uid_base, LB_MAP_IDS);
 		(void)snprintf(gids, sizeof(gids), "0 %u %u\n", rq->h.gid_base, LB_MAP_IDS);
 	}
-	r = write_proc(pid, "uid_map", uids);
+	r = box_write_proc(pid, "uid_map", uids);
 	if (r == 0)
-		r = write_proc(pid, "gid_map", gids);
+		r = box_write_proc(pid, "gid_map", gids);
 	if (r == EPERM && rq->h.map == LB_MAP_DIRECT && !may_set_ids())
 		box_fail(ABX_EPERM, "give it CAP_SETUID and CAP_SETGID (docker run --cap-add)",
 			 "uid_map: root of this container may not hand out ids");
@@ -266,6 +266,8 @@ void box_enter(const struct box_req *rq)
 	}
 	(void)close(LB_FD_BOX);
 	box_become_root(single);
+	if (rq->h.flags & LB_F_NO_SET_ID)
+		box_filter_set_id();
 	box_filter_calls();
 	box_drop_capabilities(!(rq->h.flags & LB_F_IMAGE));
 }

@@ -20,14 +20,22 @@ static long install(const struct sock_filter *filter, size_t n, unsigned long fl
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
-void box_filter_calls(void)
+static void add(const struct sock_filter *filter, size_t n)
 {
-	size_t n = sizeof(box_filter) / sizeof(box_filter[0]);
-
 	/* The flag: no slower memory than outside, as in other containers. */
-	if (install(box_filter, n, SECCOMP_FILTER_FLAG_SPEC_ALLOW) == 0 ||
-	    (errno == EINVAL && install(box_filter, n, 0) == 0))
+	if (install(filter, n, SECCOMP_FILTER_FLAG_SPEC_ALLOW) == 0 ||
+	    (errno == EINVAL && install(filter, n, 0) == 0))
 		return;
 	box_fail(ABX_EPERM, "use a kernel with CONFIG_SECCOMP_FILTER",
 		 "seccomp: this kernel, or the container around it, takes no filter");
+}
+
+void box_filter_calls(void)
+{
+	add(box_filter, sizeof(box_filter) / sizeof(box_filter[0]));
+}
+
+void box_filter_set_id(void)
+{
+	add(box_no_set_id, sizeof(box_no_set_id) / sizeof(box_no_set_id[0]));
 }

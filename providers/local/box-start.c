@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "abxsdk/fs.h"
@@ -18,7 +19,7 @@ static void await_go(void)
 		_exit(1);
 }
 
-static _Noreturn void first_process(const struct box_req *rq)
+static _Noreturn void first_process(const struct box_req *rq, int map_fd)
 {
 	int program_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
@@ -30,7 +31,7 @@ static _Noreturn void first_process(const struct box_req *rq)
 	box_become_root(rq->h.map == LB_MAP_SINGLE);
 	if (sethostname(rq->name, strlen(rq->name)) < 0)
 		box_fail_refused(errno, "set the host name of the box");
-	box_mount_root(rq);
+	box_mount_root(rq, map_fd);
 	/* A box may not live before it is on record: a client that was killed before that
 	 * has closed the lifeline, and all that was mounted goes with this process. */
 	await_go();
@@ -45,7 +46,7 @@ static _Noreturn void first_process(const struct box_req *rq)
 
 void box_start(const struct box_req *rq)
 {
-	int sync[2];
+	int sync[2], ids[2] = {-1, -1};
 	pid_t pid;
 
 	box_join_cgroups(rq);
@@ -56,20 +57,27 @@ void box_start(const struct box_req *rq)
 		box_fail_errno(errno, "state directory");
 	(void)close(LB_FD_BOX);
 	box_binds_load(rq);
-	if (rq->h.map == LB_MAP_DIRECT)
+	if (rq->h.map == LB_MAP_DIRECT && box_binds_are_mounts()) {
 		box_binds_open();
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ids) < 0)
+			box_fail_errno(errno, "ids of mounts");
+	}
 	pid = box_clone(rq, box_namespaces(rq));
 	if (pid == 0) {
 		(void)close(sync[1]);
+		if (ids[1] >= 0)
+			(void)close(ids[1]);
 		box_await_maps(sync[0]);
-		first_process(rq);
+		first_process(rq, ids[0]);
 	}
 	(void)close(sync[0]);
 	box_write_maps(rq, pid);
-	if (rq->h.map == LB_MAP_DIRECT)
-		box_binds_map_ids(pid);
 	box_send_kind(LB_MSG_PID, pid);
 	box_write_all(sync[1], "", 1);
+	if (ids[0] >= 0) {
+		(void)close(ids[0]);
+		box_binds_map_ids(rq, ids[1]);
+	}
 	_exit(0);
 }
 

@@ -67,6 +67,8 @@ void box_lookup_user(const char *name, bool single_id, struct abx_user *ret);
 /* box-seccomp.c: from here on, for good, only the calls that a box may make.  While box root
  * still has all its capabilities: without them it would take no_new_privs, and sudo. */
 void box_filter_calls(void);
+/* Nor gives any file a setuid or setgid bit: before the other, which says who may add one. */
+void box_filter_set_id(void);
 
 /* box-ns.c */
 #define BOX_NAMESPACES                                                               \
@@ -76,6 +78,8 @@ unsigned long box_namespaces(const struct box_req *rq); /* those of this box */
 /* What root of a new namespace may do, and may not here: say who forbids it. */
 _Noreturn void box_fail_refused(int err, const char *what);
 pid_t box_clone(const struct box_req *rq, unsigned long flags);
+/* A map of a child's; 0 or errno. */
+int box_write_proc(pid_t pid, const char *file, const char *text);
 /* In the child: wait until the parent has written the maps; end when it failed to. */
 void box_await_maps(int fd);
 /* Map the ids of `pid`, a child in a new user namespace. */
@@ -133,11 +137,22 @@ void box_binds_load(const struct box_req *rq);
 /* In the host's root: by host root before the namespaces are made, by others in them while
  * their ids are still the caller's. */
 void box_binds_open(void);
-/* By host root only: `pid` is in the box's user namespace. */
-void box_binds_map_ids(pid_t pid);
+/* By host root only, outside: once the box has said at the other end of `fd` who its user is, the
+ * owner of each directory is that user in the box.  Returns when that is done, or the box gone. */
+void box_binds_map_ids(const struct box_req *rq, int fd);
 void box_binds_open_volumes(int store_fd);
-/* In the box's root. */
-void box_binds_attach(bool single_id, bool read_only_workspace);
+/* In the box's root; `map_fd` is that other end, -1 where nobody can map ids. */
+void box_binds_attach(const struct box_req *rq, int map_fd);
+bool box_binds_are_mounts(void);
+
+/* box-idmap.c: on this machine `uid` and `gid`, the user of a box in it; nobody else is anybody. */
+struct box_idmap {
+	uid_t uid;
+	gid_t gid;
+	uint32_t box_uid, box_gid;
+};
+/* A user namespace with that map, for ABX_ATTR_IDMAP. */
+int box_idmap_open(const struct box_req *rq, const struct box_idmap *map);
 
 /* box-bootstrap.c */
 _Noreturn void box_bootstrap(const struct box_req *rq);
@@ -158,8 +173,9 @@ uint64_t box_merge(const int *from, size_t n, int to_parent, const char *name, b
 /* box-mount.c, box-dev.c */
 /* A read-only view of a directory with all that is mounted below it; 0 or errno. */
 int box_bind_read_only(const char *source, const char *target);
-/* The current directory is the store; rq->path names the box's layers in it. */
-void box_mount_root(const struct box_req *rq);
+/* The current directory is the store; rq->path names the box's layers in it.  For `map_fd` see
+ * box_binds_attach(). */
+void box_mount_root(const struct box_req *rq, int map_fd);
 /* All layers of the box, over the image of the plan or over this machine's root and the
  * skeleton of that name; the current directory is their root afterwards. */
 void box_mount_layers(const struct box_store *st, const char *skeleton);

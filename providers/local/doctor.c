@@ -51,6 +51,16 @@ static int32_t check_ids(struct abx_session *s, struct abx_call *call)
 		   "/etc/subgid");
 }
 
+static int32_t check_sudo(struct abx_session *s, struct abx_call *call)
+{
+	if (s->ids.map == LB_MAP_SINGLE)
+		return ABX_OK; /* said with the ids */
+	return row(call, "sudo", "ok",
+		   "in boxes with --image; over this machine's own root a box has none, and "
+		   "cannot install packages",
+		   "");
+}
+
 /* The truth about namespaces and overlays is told by making a box of them. */
 static int32_t check_box(struct abx_session *s, struct abx_call *call)
 {
@@ -144,6 +154,8 @@ int32_t local_doctor(struct abx_session *s, struct abx_call *call)
 
 	if (r == ABX_OK)
 		r = check_ids(s, call);
+	if (r == ABX_OK && s->ids.map != LB_MAP_NONE)
+		r = check_sudo(s, call);
 	if (r == ABX_OK)
 		r = check_prepare(s, call);
 	if (r == ABX_OK && access(s->box_helper, X_OK) == 0 && s->ids.map != LB_MAP_NONE)

@@ -128,6 +128,9 @@ static int32_t start(struct run *x, const char *id)
 
 	if (r == ABX_OK && !(req->flags & ABX_EXEC_OFFLINE))
 		r = local_net_ready(x->s, x->call, &b, &running);
+	if (r == ABX_OK &&
+	    (running.lost ? local_mounts_are_open(&b) : (running.flags & LB_F_NO_SET_ID) != 0))
+		a.req.flags |= LB_F_NO_SET_ID;
 	a.program = x->s->box_helper;
 	a.user = req->user;
 	a.path = req->cwd;

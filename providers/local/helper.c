@@ -112,7 +112,7 @@ int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
 			   struct local_helper_args *a, struct local_helper *ret)
 {
 	/* Nothing of the caller's environment: a box's first process keeps this one. */
-	static const char *const env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
+	static const char *const env[] = {"PATH=" LB_PATH, NULL};
 	const char *argv[] = {a->program, NULL};
 	struct abx_spawn sp = {.argv = argv,
 			       .envp = env,

@@ -276,6 +276,9 @@ int32_t local_start_again(struct abx_session *s, struct abx_call *call, const st
 	int32_t r;
 
 	(void)snprintf(layers, sizeof(layers), "boxes/%s/layers", b->id);
+	st->flags &= ~LB_F_NO_SET_ID;
+	if (local_mounts_are_open(b))
+		st->flags |= LB_F_NO_SET_ID;
 	a.program = s->box_helper;
 	a.path = layers;
 	a.name = b->hostname;

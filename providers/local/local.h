@@ -235,6 +235,8 @@ void local_mounts_release(struct local_mounts *m);
 int local_mounts_record(cJSON *doc, const struct local_mounts *m);
 int local_mounts_plan(const struct local_box *b, struct local_plan *plan);
 bool local_mounts_use_volume(const struct local_box *b, const char *name);
+/* Could other users of this machine run what the box writes to one of them? */
+bool local_mounts_are_open(const struct local_box *b);
 
 /* volume.c: keep the volumes of a request until its box is on record. */
 struct local_volumes {

@@ -11,6 +11,8 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
 
 #include "abxsdk/fs.h"
 #include "abxsdk/json.h"
@@ -232,4 +234,56 @@ bool local_mounts_use_volume(const struct local_box *b, const char *name)
 
 	return abx_json_obj(b->doc, "volumes", &volumes) < 0 ||
 	       abx_json_each_str(volumes, look, &search) < 0 || search.found;
+}
+
+/* A group with its owner's number is that user's own, unless there is a list of others. */
+static bool lets_others_in(const char *dir)
+{
+	struct stat st;
+
+	if (stat(dir, &st) < 0)
+		return true;
+	if (st.st_mode & S_IXOTH)
+		return true;
+	return (st.st_mode & S_IXGRP) &&
+	       (st.st_gid != st.st_uid || getxattr(dir, "system.posix_acl_access", NULL, 0) > 0);
+}
+
+/* Can somebody else reach it, on a file system on which a setuid bit means something? */
+static bool is_open(const char *source)
+{
+	char path[PATH_MAX];
+	struct statvfs vfs;
+	struct stat st;
+
+	if (statvfs(source, &vfs) == 0 && (vfs.f_flag & ST_NOSUID))
+		return false;
+	if ((size_t)snprintf(path, sizeof(path), "%s", source) >= sizeof(path))
+		return true;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode) && !lets_others_in(path))
+		return false;
+	for (char *slash; (slash = strrchr(path, '/')) && slash > path;) {
+		*slash = '\0';
+		if (!lets_others_in(path))
+			return false;
+	}
+	return true;
+}
+
+static int look_open(void *ctx, const char *target, const char *value)
+{
+	bool *open = ctx;
+
+	(void)target;
+	*open |= strncmp(value, "rw:", 3) == 0 && is_open(value + 3);
+	return 0;
+}
+
+bool local_mounts_are_open(const struct local_box *b)
+{
+	const cJSON *mounts = NULL;
+	bool open = false;
+
+	return abx_json_obj(b->doc, "mounts", &mounts) < 0 ||
+	       abx_json_each_str(mounts, look_open, &open) < 0 || open;
 }

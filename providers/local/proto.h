@@ -71,6 +71,7 @@ enum lb_map {
 #define LB_F_FIRST UINT32_C(256)	/* the box starts for the first time */
 #define LB_F_PROBE UINT32_C(512)	/* end when the box could run, and its image's shell has */
 #define LB_F_REST UINT32_C(0x20000)	/* put: standard output has what was read already */
+#define LB_F_NO_SET_ID UINT32_C(8192)	/* no file gets a setuid or setgid bit */
 #define LB_F_PASTA UINT32_C(2048)	/* network: by pasta instead of slirp4netns */
 #define LB_F_HOST_NET UINT32_C(0x10000) /* the box has no network namespace of its own */
 

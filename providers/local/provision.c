@@ -301,15 +301,19 @@ static void release_parts(struct parts *parts)
 }
 
 /* Nobody should have to find out by trying. */
-static void say_what_is_missing(const struct abx_session *s, const struct parts *parts)
+static void say_what_is_missing(const struct abx_session *s, const struct local_box *b)
 {
 	const char *text = NULL;
 
 	if (s->ids.map == LB_MAP_SINGLE)
 		text = "the box has no user but root, which is you, no sudo, and cannot install "
 		       "packages (agentbox doctor says why)";
-	else if (s->ids.map == LB_MAP_SUBID && !*parts->image)
+	else if (!b->image)
 		text = "the box has no sudo and cannot install packages (--image has both)";
+	else if (local_mounts_are_open(b))
+		text = "no file in the box gets a setuid or setgid bit, and packages that have one "
+		       "cannot be installed: others of this machine can enter what is mounted for "
+		       "writing (chmod 700 it)";
 	if (text)
 		local_host->log(local_host->ctx, ABX_LOG_WARN, "local", text);
 }
@@ -339,8 +343,6 @@ int32_t local_provision(struct abx_session *s, struct abx_call *call,
 		r = make_parts(s, call, &p, &parts);
 	if (r == ABX_OK)
 		r = make_or_adopt(s, call, id, &parts, &p, &b, &is_new);
-	if (r == ABX_OK && is_new)
-		say_what_is_missing(s, &parts);
 	release_parts(&parts);
 	if (r == ABX_OK)
 		r = local_box_emit(s, call, &b, NULL, ABX_STATE_STARTING);
@@ -348,6 +350,8 @@ int32_t local_provision(struct abx_session *s, struct abx_call *call,
 		r = local_ports_assign(call, &b);
 	if (r == ABX_OK)
 		r = local_start_locked(s, call, &b, is_new ? LB_F_FIRST : 0, p.timeout_ms, &run);
+	if (r == ABX_OK && is_new)
+		say_what_is_missing(s, &b);
 	if (r == ABX_OK)
 		r = local_box_emit(s, call, &b, &run, ABX_STATE_RUNNING);
 	local_run_release(&run);

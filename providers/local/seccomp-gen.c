@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Built and run when agentbox is built: prints the system call filter of boxes as C.
+ * Built and run when agentbox is built: prints the system call filters of boxes as C.
  *
  * It is a program of its own so that what runs in a box needs no library.  The library knows
  * the numbers that names have on each architecture; the filter is put together here, as a
@@ -14,6 +14,7 @@
  * usage: seccomp-gen x86_64|aarch64
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -28,6 +29,7 @@
 #include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef CLONE_NEWTIME
@@ -152,6 +154,7 @@ static const struct argument {
 	unsigned int index;
 	bool values_allowed;   /* else they are what is refused */
 	uint32_t bits_refused; /* any of them */
+	uint32_t only_with;    /* where the argument before has one of these bits */
 	uint32_t values[8];
 	size_t n;
 } arguments[] = {
@@ -183,8 +186,30 @@ static const struct target {
 	{"aarch64", {SCMP_ARCH_AARCH64, AUDIT_ARCH_AARCH64}, {SCMP_ARCH_ARM, AUDIT_ARCH_ARM}},
 };
 
+/* What would leave a program on this machine that runs as whoever owns it: in a box that writes
+ * to a directory which others can enter.  A file system that is mounted without setuid in the box
+ * does not keep such a bit from being written to it. */
+#define SET_ID ((uint32_t)(S_ISUID | S_ISGID))
+#define MAKES_FILE ((uint32_t)(O_CREAT | (O_TMPFILE & ~O_DIRECTORY)))
+static const struct argument no_set_id[] = {
+	{.name = "chmod", .index = 1, .bits_refused = SET_ID},
+	{.name = "fchmod", .index = 1, .bits_refused = SET_ID},
+	{.name = "fchmodat", .index = 2, .bits_refused = SET_ID},
+	{.name = "fchmodat2", .index = 2, .bits_refused = SET_ID},
+	{.name = "creat", .index = 1, .bits_refused = SET_ID},
+	/* Anything may be in the place of a mode that is not asked for. */
+	{.name = "open", .index = 2, .bits_refused = SET_ID, .only_with = MAKES_FILE},
+	{.name = "openat", .index = 3, .bits_refused = SET_ID, .only_with = MAKES_FILE},
+	{.name = "mknod", .index = 1, .bits_refused = SET_ID},
+	{.name = "mknodat", .index = 2, .bits_refused = SET_ID},
+};
+/* Its mode lies in memory; programs do without. */
+static const char no_set_id_hidden[] = "openat2";
+
 static struct sock_filter program[PROGRAM_MAX];
 static size_t length;
+/* The rules that BY_ARGUMENT is about. */
+static const struct argument *rules = arguments;
 
 static _Noreturn void die(const char *what)
 {
@@ -211,13 +236,23 @@ static void emit_return(enum action a)
 	(void)emit(BPF_RET | BPF_K, value[a], 0, 0);
 }
 
+static void emit_load(unsigned int index)
+{
+	(void)emit(BPF_LD | BPF_W | BPF_ABS,
+		   (uint32_t)(offsetof(struct seccomp_data, args) + index * sizeof(uint64_t)), 0,
+		   0);
+}
+
 static void emit_argument(const struct argument *a)
 {
 	enum action on_match = a->values_allowed ? ALLOW : NOT_PERMITTED;
 
-	(void)emit(BPF_LD | BPF_W | BPF_ABS,
-		   (uint32_t)(offsetof(struct seccomp_data, args) + a->index * sizeof(uint64_t)), 0,
-		   0);
+	if (a->only_with) {
+		emit_load(a->index - 1);
+		(void)emit(BPF_JMP | BPF_JSET | BPF_K, a->only_with, 1, 0);
+		emit_return(ALLOW);
+	}
+	emit_load(a->index);
 	if (a->bits_refused)
 		(void)emit(BPF_JMP | BPF_JSET | BPF_K, a->bits_refused, a->n + 1, 0);
 	for (size_t i = 0; i < a->n; i++)
@@ -229,7 +264,7 @@ static void emit_argument(const struct argument *a)
 static void emit_action(unsigned int a)
 {
 	if (a >= BY_ARGUMENT)
-		emit_argument(&arguments[a - BY_ARGUMENT]);
+		emit_argument(&rules[a - BY_ARGUMENT]);
 	else
 		emit_return((enum action)a);
 }
@@ -285,12 +320,30 @@ static void set_list(unsigned int *action, uint32_t arch, const char *list, unsi
 	}
 }
 
-static void emit_part(const struct part *p)
+static unsigned int action[NUMBERS];
+
+/* The last range goes on for ever: x32 numbers are in it. */
+static void emit_actions(const struct part *p, enum action last)
 {
-	static unsigned int action[NUMBERS];
 	static struct range v[NUMBERS + 2];
 	size_t n = 0;
 
+	for (uint32_t i = 0; i < NUMBERS; i++)
+		if (i == 0 || action[i] != action[i - 1])
+			v[n++] = (struct range){i, action[i]};
+	if (v[n - 1].action != last)
+		die("a call has the last number");
+	if (p->audit == AUDIT_ARCH_ARM && last != ALLOW) {
+		v[n++] = (struct range){ARM_FIRST, ALLOW};
+		v[n++] = (struct range){ARM_END, last};
+	}
+	(void)emit(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
+	emit_tree(v, n);
+}
+
+static void emit_calls(const struct part *p)
+{
+	rules = arguments;
 	memset(action, 0, sizeof(action));
 	for (size_t i = 0; i < N_ELEMENTS(allowed); i++)
 		set_list(action, p->token, allowed[i], ALLOW, true);
@@ -300,24 +353,25 @@ static void emit_part(const struct part *p)
 		set_list(action, p->token, denied[i], NOT_PERMITTED, true);
 	for (unsigned int i = 0; i < N_ELEMENTS(arguments); i++)
 		set_one(action, p->token, arguments[i].name, BY_ARGUMENT + i, true);
-	for (uint32_t i = 0; i < NUMBERS; i++)
-		if (i == 0 || action[i] != action[i - 1])
-			v[n++] = (struct range){i, action[i]};
-	/* The last range goes on for ever: x32 numbers are in it. */
-	if (v[n - 1].action != NO_SUCH_CALL)
-		die("a call has the last number");
-	if (p->audit == AUDIT_ARCH_ARM) {
-		v[n++] = (struct range){ARM_FIRST, ALLOW};
-		v[n++] = (struct range){ARM_END, NO_SUCH_CALL};
-	}
-	(void)emit(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
-	emit_tree(v, n);
+	emit_actions(p, NO_SUCH_CALL);
 }
 
-static void make_filter(const struct target *t)
+static void emit_no_set_id(const struct part *p)
+{
+	rules = no_set_id;
+	for (size_t i = 0; i < NUMBERS; i++)
+		action[i] = ALLOW;
+	for (unsigned int i = 0; i < N_ELEMENTS(no_set_id); i++)
+		set_one(action, p->token, no_set_id[i].name, BY_ARGUMENT + i, false);
+	set_one(action, p->token, no_set_id_hidden, NO_SUCH_CALL, true);
+	emit_actions(p, ALLOW);
+}
+
+static void make_filter(const struct target *t, void (*emit_part)(const struct part *))
 {
 	size_t compat, native;
 
+	length = 0;
 	(void)emit(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0, 0);
 	(void)emit(BPF_JMP | BPF_JEQ | BPF_K, t->native.audit, 3, 0);
 	(void)emit(BPF_JMP | BPF_JEQ | BPF_K, t->compat.audit, 1, 0);
@@ -329,21 +383,30 @@ static void make_filter(const struct target *t)
 	emit_part(&t->compat);
 }
 
-int main(int argc, char **argv)
+static void print_filter(const char *name)
 {
-	for (size_t i = 0; argc == 2 && i < N_ELEMENTS(targets); i++)
-		if (strcmp(argv[1], targets[i].name) == 0)
-			make_filter(&targets[i]);
-	if (!length) {
-		(void)fprintf(stderr, "usage: seccomp-gen x86_64|aarch64\n");
-		return 1;
-	}
-	(void)printf("/* Made by seccomp-gen for %s. */\n"
-		     "static const struct sock_filter box_filter[] = {\n",
-		     argv[1]);
+	(void)printf("static const struct sock_filter %s[] = {\n", name);
 	for (size_t i = 0; i < length; i++)
 		(void)printf("\t{0x%02x, %u, %u, 0x%08x},\n", program[i].code, program[i].jt,
 			     program[i].jf, program[i].k);
 	(void)printf("};\n");
+}
+
+int main(int argc, char **argv)
+{
+	const struct target *t = NULL;
+
+	for (size_t i = 0; argc == 2 && i < N_ELEMENTS(targets); i++)
+		if (strcmp(argv[1], targets[i].name) == 0)
+			t = &targets[i];
+	if (!t) {
+		(void)fprintf(stderr, "usage: seccomp-gen x86_64|aarch64\n");
+		return 1;
+	}
+	(void)printf("/* Made by seccomp-gen for %s. */\n", argv[1]);
+	make_filter(t, emit_calls);
+	print_filter("box_filter");
+	make_filter(t, emit_no_set_id);
+	print_filter("box_no_set_id");
 	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : 1;
 }
