@@ -95,9 +95,6 @@ static int load_spec(struct create *c, struct abx_err *err)
 	int r = abx_box_spec_make(c->req->spec, c->origin.point.spec,
 				  c->req->from ? NULL : c->config, &c->app->home, &c->spec, err);
 
-	if (r == 0 &&
-	    (c->req->seed.from_branch || c->req->seed.use_branch || c->req->seed.no_dirty))
-		c->spec.committed = true;
 	/* Another branch may not have that directory. */
 	if (r == 0 && c->subdir && !c->req->snapshot && !c->req->from &&
 	    !c->req->seed.from_branch && !c->req->seed.use_branch)
@@ -474,6 +471,16 @@ static int adopt_origin(struct create *c, struct abx_err *err)
 	return abx_boxes_update(c->app->db, &c->box, err);
 }
 
+/* --use-branch of what is checked out is no other state than that. */
+static void record_state(struct create *c)
+{
+	abx_autofree char *spec = NULL;
+
+	c->spec.committed = abx_seed_info(c->seed)->committed;
+	spec = abx_box_spec_json(&c->spec);
+	abx_xreplace(&c->box.spec, spec);
+}
+
 static int seed(struct create *c, struct abx_err *err)
 {
 	struct abx_call_opts o = {.timeout_ms = SEED_TIMEOUT_MS, .box_id = c->box.id};
@@ -510,6 +517,7 @@ static int seed(struct create *c, struct abx_err *err)
 	abx_xreplace(&c->box.base_commit, got.base_commit);
 	abx_xreplace(&c->box.seed_tree, got.seed_tree);
 	abx_seed_result_release(&got);
+	record_state(c);
 	r = abx_boxes_update(c->app->db, &c->box, err);
 	return r < 0 ? r : journal(c, "seed", ABX_JOURNAL_DONE, c->box.base_commit, err);
 }

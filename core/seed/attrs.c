@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/seed/git-config.h"
 #include "core/util/mem.h"
 
 static const char *const names[] = {"filter", "ident", "working-tree-encoding",
@@ -71,10 +72,21 @@ static bool may_convert(const char *const v[N_NAMES], bool autocrlf)
 	return autocrlf || !is_off(v[EOL]);
 }
 
-static void take_values(const char *const v[N_NAMES], bool autocrlf, size_t i,
+/* Would a checkout write line ends that git does not keep? */
+static bool writes_crlf(const char *const v[N_NAMES], unsigned int eol)
+{
+	if (strcmp(v[EOL], "crlf") == 0)
+		return true;
+	return strcmp(v[EOL], "lf") != 0 && strcmp(v[CRLF], "input") != 0 &&
+	       (eol & ABX_GIT_CONFIG_CRLF);
+}
+
+static void take_values(const char *const v[N_NAMES], unsigned int eol, size_t i,
 			struct abx_attrs *attrs)
 {
-	bool raw = may_convert(v, autocrlf);
+	bool raw = may_convert(v, eol & ABX_GIT_CONFIG_AUTOCRLF);
+
+	attrs->made[i] = (raw && writes_crlf(v, eol)) || !is_off(v[IDENT]) || !is_off(v[ENCODING]);
 
 	for (size_t k = FILTER; k <= ENCODING; k++)
 		raw = raw || !is_off(v[k]);
@@ -103,7 +115,7 @@ static const char *next_string(const char **at, const char *end)
 }
 
 /* path NUL attribute NUL value NUL, six times for each path in the order they were given. */
-static int parse(const struct abx_buf *out, const struct abx_index *index, bool autocrlf,
+static int parse(const struct abx_buf *out, const struct abx_index *index, unsigned int eol,
 		 struct abx_attrs *attrs, struct abx_err *err)
 {
 	const char *at = abx_buf_str(out), *end = at + out->len;
@@ -120,12 +132,12 @@ static int parse(const struct abx_buf *out, const struct abx_index *index, bool 
 				return abx_err_set(err, ABX_EIO,
 						   "git check-attr: its output is not understood");
 		}
-		take_values(v, autocrlf, i, attrs);
+		take_values(v, eol, i, attrs);
 	}
 	return 0;
 }
 
-int abx_attrs_finish(struct abx_git_job *job, const struct abx_index *index, bool autocrlf,
+int abx_attrs_finish(struct abx_git_job *job, const struct abx_index *index, unsigned int eol,
 		     struct abx_attrs *ret, struct abx_err *err)
 {
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(ABX_GIT_OUTPUT_MAX);
@@ -135,8 +147,9 @@ int abx_attrs_finish(struct abx_git_job *job, const struct abx_index *index, boo
 	if (r < 0)
 		return r;
 	attrs.raw = abx_xcalloc(index->len, sizeof(bool));
+	attrs.made = abx_xcalloc(index->len, sizeof(bool));
 	attrs.lfs = abx_xcalloc(index->len, sizeof(bool));
-	r = parse(&out, index, autocrlf, &attrs, err);
+	r = parse(&out, index, eol, &attrs, err);
 	if (r < 0)
 		abx_attrs_release(&attrs);
 	else
@@ -147,6 +160,7 @@ int abx_attrs_finish(struct abx_git_job *job, const struct abx_index *index, boo
 void abx_attrs_release(struct abx_attrs *attrs)
 {
 	free(attrs->raw);
+	free(attrs->made);
 	free(attrs->lfs);
 	free(attrs->filter);
 	memset(attrs, 0, sizeof(*attrs));

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/seed/made.h"
 #include "core/seed/stream-git.h"
 #include "core/util/parse.h"
 
@@ -169,15 +170,15 @@ static int add_sizes(const struct abx_seed_repo *r, struct abx_seed_files *files
 static int read_attrs(struct abx_seed_repo *r, bool skip, struct abx_err *err)
 {
 	struct abx_git_job job = ABX_GIT_JOB_INIT;
-	const bool crlf = abx_git_config_converts(&r->config);
+	const unsigned int eol = abx_git_config_eol(&r->config);
 	int code;
 
-	if (!crlf && !abx_attrs_matter(r->place.common_dir, &r->index) &&
+	if (!(eol & ABX_GIT_CONFIG_AUTOCRLF) && !abx_attrs_matter(r->place.common_dir, &r->index) &&
 	    !(r->config.attributes_file && access(r->config.attributes_file, F_OK) == 0))
 		return 0;
 	code = abx_attrs_start(&r->git, &r->index, /* of_index= */ true, &job, err);
 	if (code == 0)
-		code = abx_attrs_finish(&job, &r->index, crlf, &r->attrs, err);
+		code = abx_attrs_finish(&job, &r->index, eol, &r->attrs, err);
 	if (code == 0 && r->attrs.n_lfs)
 		code = abx_lfs_find(&r->git, r->place.common_dir, &r->index, r->attrs.lfs, &r->lfs,
 				    err);
@@ -212,6 +213,8 @@ int abx_seed_clean_read(const struct abx_seed *s, struct abx_seed_repo *r,
 
 	if (code == 0)
 		code = read_attrs(r, s->options.skip_lfs, err);
+	if (code == 0)
+		code = abx_seed_find_made(r, err);
 	return code < 0 ? code : add_sizes(r, files, err);
 }
 

@@ -174,6 +174,16 @@ bool abx_git_config_converts(const struct abx_git_config *c)
 	return c->autocrlf && (strcasecmp(c->autocrlf, "input") == 0 || is_true(c->autocrlf));
 }
 
+unsigned int abx_git_config_eol(const struct abx_git_config *c)
+{
+	const bool converts = abx_git_config_converts(c);
+	/* core.autocrlf, when it says anything, decides. */
+	const bool crlf =
+		converts ? is_true(c->autocrlf) : c->eol && strcasecmp(c->eol, "crlf") == 0;
+
+	return (converts ? ABX_GIT_CONFIG_AUTOCRLF : 0) | (crlf ? ABX_GIT_CONFIG_CRLF : 0);
+}
+
 static void write_quoted(struct abx_buf *b, const char *value)
 {
 	abx_buf_addc(b, '"');

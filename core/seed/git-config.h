@@ -31,6 +31,10 @@ void abx_git_config_release(struct abx_git_config *c);
 
 /* Does core.autocrlf convert files? */
 bool abx_git_config_converts(const struct abx_git_config *c);
+/* AUTOCRLF: the same; CRLF: text files have CRLF in a work tree where no attribute says another. */
+#define ABX_GIT_CONFIG_AUTOCRLF 1U
+#define ABX_GIT_CONFIG_CRLF 2U
+unsigned int abx_git_config_eol(const struct abx_git_config *c);
 
 /* ABX_GIT_CONFIG_NO_CACHES: the index has extensions of features that are for the host only.
  * ABX_GIT_CONFIG_BY_TIME: some files must count as unchanged by size and time, because the box

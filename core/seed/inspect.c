@@ -237,6 +237,7 @@ static void fill_info(struct abx_seed *s)
 {
 	const struct abx_seed_repo *root = abx_seed_root(s);
 
+	s->info.committed = root && root->want.clean;
 	s->info.base_commit = root ? root->status.head : NULL;
 	s->info.head_branch = root ? root->head_branch : NULL;
 	s->info.files = s->files.files;

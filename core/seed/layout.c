@@ -286,6 +286,19 @@ int abx_layout_head(const char *workspace, const struct abx_git_place *place, ch
 	return 0;
 }
 
+/* core.worktree counts from the git directory on. */
+static bool is_work_tree(const char *workspace, const struct abx_git_place *place,
+			 const char *worktree)
+{
+	abx_autofree char *path = worktree[0] == '/'
+					  ? abx_xstrdup(worktree)
+					  : abx_xasprintf("%s/%s", place->git_dir, worktree);
+	struct stat here, there;
+
+	return stat(workspace, &here) == 0 && stat(path, &there) == 0 &&
+	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
 int abx_layout_check_config(const char *workspace, const struct abx_git_place *place,
 			    const struct abx_git_config *c, struct abx_err *err)
 {
@@ -300,7 +313,7 @@ int abx_layout_check_config(const char *workspace, const struct abx_git_place *p
 	/* Git went by both already when it said where the repository is. */
 	if (c->bare && !place->elsewhere)
 		return abx_layout_refuse(workspace, clone, err, "it is a bare repository");
-	if (c->worktree && !place->elsewhere)
+	if (c->worktree && !place->elsewhere && !is_work_tree(workspace, place, c->worktree))
 		return abx_layout_refuse(workspace, clone, err,
 					 "its work tree is elsewhere (core.worktree)");
 	if (c->no_symlinks)

@@ -5,6 +5,7 @@
 
 #include "abxsdk/fs.h"
 #include "core/seed/clean.h"
+#include "core/seed/special.h"
 #include "core/util/parse.h"
 
 #define INFO_FILE_MAX ((size_t)4 << 20)
@@ -186,7 +187,7 @@ static int ask_git(struct abx_seed_repo *r, const struct abx_seed_options *o, st
 	    (attributes_appeared(r) || abx_git_config_converts(&r->config)))
 		code = abx_attrs_start(&r->git, &r->index, false, &j->attrs, err);
 	if (code == 0 && j->attrs.pid)
-		code = abx_attrs_finish(&j->attrs, &r->index, abx_git_config_converts(&r->config),
+		code = abx_attrs_finish(&j->attrs, &r->index, abx_git_config_eol(&r->config),
 					&r->attrs, err);
 	return code;
 }
@@ -382,6 +383,8 @@ static int list_files(const struct abx_seed *s, struct abx_seed_repo *r, struct 
 
 	if (code == 0)
 		code = abx_seed_files_known(&known, files, err);
+	if (code == 0 && !s->options.look_only)
+		code = abx_seed_count_special(s, r, files, err);
 	if (code == 0 && s->options.skip_lfs && r->attrs.n_lfs)
 		code = take_pointers(r, files, before, err);
 	abx_strv_release(&others);
@@ -408,9 +411,9 @@ static int inspect_clean(const struct abx_seed *s, struct abx_seed_repo *r,
 	if (code == 0)
 		code = finish_config(r, &j.config, err);
 	if (code == 0)
-		code = abx_seed_clean_read(s, r, files, err);
-	if (code == 0)
 		code = read_info(r, err);
+	if (code == 0)
+		code = abx_seed_clean_read(s, r, files, err);
 	abx_git_abandon(&j.config);
 	abx_git_abandon(&j.refs);
 	return code;
@@ -502,6 +505,7 @@ void abx_seed_repo_free(struct abx_seed_repo *r)
 	abx_status_release(&r->status);
 	abx_attrs_release(&r->attrs);
 	abx_lfs_release(&r->lfs);
+	free(r->made);
 	abx_seed_want_release(&r->want);
 	abx_underway_release(&r->underway);
 	abx_strv_release(&r->refs);

@@ -16,12 +16,19 @@
 #include "core/seed/lfs.h"
 #include "core/seed/seed.h"
 #include "core/seed/underway.h"
+#include "core/util/sha1.h"
 
 /* What is wanted of a repository: as it is, or a commit of it. */
 struct abx_seed_want {
 	bool clean;
 	char *commit; /* NULL: the first one has not been made */
 	char *branch; /* that it is on, or NULL */
+};
+
+/* A file that a checkout makes otherwise than git keeps it. */
+struct abx_seed_made {
+	size_t entry; /* of the index */
+	char oid[ABX_SHA1_HEX_BYTES];
 };
 
 /* One repository of the workspace: its own, a submodule, or one that just lies in it. */
@@ -39,6 +46,8 @@ struct abx_seed_repo {
 	struct abx_status status;
 	struct abx_attrs attrs;
 	struct abx_lfs lfs;
+	struct abx_seed_made *made; /* of a commit; core/seed/made.h */
+	size_t n_made;
 	struct abx_underway underway;
 	struct abx_strv refs;		    /* "OID refs/...", beside the branches */
 	struct abx_buf exclude, attributes; /* for the box's .git/info */

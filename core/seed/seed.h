@@ -26,7 +26,7 @@
 struct abx_seed;
 
 struct abx_seed_info {
-	bool git;
+	bool git, committed;	 /* committed: what a commit says, not what is checked out */
 	const char *base_commit; /* HEAD, or NULL */
 	const char *head_branch; /* the host's branch, or NULL */
 	uint64_t files, bytes;	 /* of the work tree */

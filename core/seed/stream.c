@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "core/seed/made.h"
 #include "core/seed/stream-file.h"
 #include "core/seed/stream-git.h"
 
@@ -65,6 +66,7 @@ static void add_clean(struct writer *w, const struct abx_seed_repo *r)
 		const struct abx_index_entry *e = &r->index.entries[i];
 		const struct abx_lfs_file *lfs = abx_lfs_of_entry(&r->lfs, i);
 		const struct stat st = {.st_mode = e->mode};
+		const char *made = abx_seed_made_of(r, i);
 		char oid[ABX_SHA1_HEX_BYTES];
 		abx_autofree char *path =
 			abx_xasprintf("%s%s%s", r->path, *r->path ? "/" : "", e->path);
@@ -72,7 +74,10 @@ static void add_clean(struct writer *w, const struct abx_seed_repo *r)
 		if (!S_ISREG(e->mode) && !S_ISLNK(e->mode))
 			continue;
 		abx_oid_hex(e->oid, oid);
-		abx_manifest_add(w->sent, path, &st, lfs && *lfs->sent ? lfs->sent : oid);
+		abx_manifest_add(w->sent, path, &st,
+				 lfs && *lfs->sent ? lfs->sent
+				 : made		   ? made
+						   : oid);
 	}
 }
 

@@ -57,5 +57,13 @@ for p in $providers; do
 	ok "$p: a box of what is committed" ab create --provider "$p" -w "$repo" -n "c-$p" \
 		--no-dirty -y
 	one_line_error 1 'made with --from-branch.*agentbox cp' "$p: is not synced" ab sync "c-$p"
+	git -C "$repo" branch other
+	ok "$p: a box of another branch" ab create --provider "$p" -w "$repo" -n "o-$p" -b other -y
+	one_line_error 1 'made with --from-branch' "$p: is not synced either" ab sync "o-$p"
+	ok "$p: one of the branch that is checked out" ab create --provider "$p" -w "$repo" \
+		-n "b-$p" -b main -y
+	echo newer >"$repo/newer"
+	ok "$p: is synced" ab sync "b-$p"
+	is "$(ab exec "b-$p" -- cat newer)" newer "$p: it has what is newer"
 done
 done_testing

@@ -187,6 +187,67 @@ START_TEST(ignored_when_asked)
 }
 END_TEST
 
+/* ---- what a checkout makes of a commit ---- */
+
+#define CONVERTED                                                                              \
+	"git init -q . && printf '%s\\n' '*.u working-tree-encoding=UTF-16LE' '*.i ident' "    \
+	"'*.e eol=crlf' '*.t text' '*.b -text' '*.f filter=none eol=crlf' >.gitattributes && " \
+	"git config filter.none.smudge 'echo never' && "                                       \
+	"printf 'a\\0\\n\\0' >x.u && echo '$Id$' >x.i && echo e >x.e && echo t >x.t && "       \
+	"echo b >x.b && echo f >x.f && git add . && git commit -q -m one && "                  \
+	"rm x.? && git -c filter.none.smudge= checkout -q . && "
+
+static void change_all_converted(void)
+{
+	in_box("for f in x.?; do cat $f $f >y && mv y $f || exit 1; done");
+	apply();
+	is_listed("M x.b\nM x.e\nM x.f\nM x.i\nM x.t\nM x.u\n");
+	same_trees();
+}
+
+START_TEST(converted)
+{
+	seed_how.no_dirty = true;
+	begin(CONVERTED "grep -q \"$(printf '\\r')\" x.e && grep -q 'Id: ' x.i");
+	change_all_converted();
+}
+END_TEST
+
+START_TEST(converted_by_settings)
+{
+	seed_how.no_dirty = true;
+	begin(CONVERTED
+	      "git config core.autocrlf true && echo p >x.p && git add x.p 2>/dev/null && "
+	      "git commit -q -m p && rm .gitattributes x.? && "
+	      "git -c filter.none.smudge= checkout -q . && "
+	      "grep -q \"$(printf '\\r')\" x.t && grep -q \"$(printf '\\r')\" x.p");
+	same_trees();
+	in_box("echo more >>x.p");
+	apply();
+	is_listed("M x.p\n");
+	same_trees();
+	in_box("rm x.p");
+	apply();
+	is_listed("D x.p\n");
+	change_all_converted();
+}
+END_TEST
+
+/* Of a submodule as well. */
+START_TEST(converted_in_a_submodule)
+{
+	seed_how.no_dirty = true;
+	begin("git init -q ../sub && (cd ../sub && echo '*.e eol=crlf' >.gitattributes && "
+	      "echo e >x.e && git add . && git commit -qm sub) && git init -q . && "
+	      "git submodule --quiet add \"$(cd ../sub && pwd)\" m && git commit -qm two && "
+	      "grep -q \"$(printf '\\r')\" m/x.e");
+	in_box("echo more >>m/x.e");
+	apply();
+	is_listed("M m/x.e\n");
+	sh("printf 'e\\r\\nmore\\n' | cmp - m/x.e");
+}
+END_TEST
+
 /* ---- cut short ---- */
 
 /* Files landed, and who brought them died before it was written down. */
@@ -336,12 +397,21 @@ END_TEST
 
 static Suite *suite(void)
 {
-	const TTest *const tests[] = {made_in_the_box,		again_from_a_repository_of_the_box,
-				      submodules_and_nested,	submodule_absorbed_or_gone,
-				      nested_becomes_a_link,	each_by_its_kind,
-				      large_but_sent,		larger_than_said,
-				      ignored_when_asked,	goes_on_after_a_partial_one,
-				      diff_from_the_commits,	diff_of_submodules,
+	const TTest *const tests[] = {made_in_the_box,
+				      again_from_a_repository_of_the_box,
+				      submodules_and_nested,
+				      submodule_absorbed_or_gone,
+				      nested_becomes_a_link,
+				      each_by_its_kind,
+				      large_but_sent,
+				      larger_than_said,
+				      ignored_when_asked,
+				      goes_on_after_a_partial_one,
+				      converted,
+				      converted_by_settings,
+				      converted_in_a_submodule,
+				      diff_from_the_commits,
+				      diff_of_submodules,
 				      diff_of_a_plain_directory};
 	Suite *s = suite_create("back-more");
 	TCase *tc = tcase_create("lies");

@@ -236,9 +236,22 @@ START_TEST(manifest)
 	abx_manifest_set(&back, "a", NULL, NULL);
 	abx_manifest_set(&back, "m", &st, oid);
 	abx_manifest_set(&back, "z", &st, oid);
+	abx_manifest_bring(&back, "z", 0100755, oid);
+	abx_manifest_bring(&back, "gone", 0, NULL);
+	abx_manifest_bring(&back, "as it was", 0100644, oid);
+	unit_ok(abx_manifest_save(&back, unit_path("m"), &unit_err));
+	abx_manifest_bring(&back, "z", 0120000, oid);
+	abx_manifest_unbring(&back, "as it was");
+	abx_manifest_unbring(&back, "never");
 	unit_ok(abx_manifest_save(&back, unit_path("m"), &unit_err));
 	abx_manifest_release(&back);
 	unit_ok(abx_manifest_load(unit_path("m"), &back, &unit_err));
+	ck_assert_uint_eq(back.n_brought, 2);
+	ck_assert_str_eq(back.brought[0].path, "gone");
+	ck_assert_uint_eq(back.brought[0].mode, 0);
+	ck_assert_str_eq(back.brought[1].path, "z");
+	ck_assert_uint_eq(back.brought[1].mode, 0120000);
+	ck_assert_str_eq(back.brought[1].oid, oid);
 	ck_assert_uint_eq(back.len, 3);
 	ck_assert_ptr_null(abx_manifest_find(&back, "a"));
 	ck_assert_ptr_nonnull(abx_manifest_find(&back, "m"));
@@ -257,6 +270,7 @@ START_TEST(damaged_manifest)
 
 	abx_manifest_add(&m, "one", &st, oid);
 	abx_manifest_add(&m, "two", &st, oid);
+	abx_manifest_bring(&m, "two", 0100644, oid);
 	unit_ok(abx_manifest_save(&m, unit_path("m"), &unit_err));
 	abx_manifest_release(&m);
 	ck_assert_int_eq(abx_fs_read(AT_FDCWD, unit_path("m"), &b), 0);

@@ -100,6 +100,20 @@ START_TEST(git_is_a_link)
 }
 END_TEST
 
+/* One that leads to where it is set is no other. */
+START_TEST(core_worktree)
+{
+	seed_repo(REPO "git config core.worktree .. && echo x >>a.txt");
+	in_box("test -z \"$(git config core.worktree)\"");
+}
+END_TEST
+
+START_TEST(core_worktree_absolute)
+{
+	seed_repo(REPO "git config core.worktree \"$PWD\" && echo x >>a.txt");
+}
+END_TEST
+
 /* B007 */
 START_TEST(submodules)
 {
@@ -416,6 +430,8 @@ static Suite *suite(void)
 				       linked_work_tree,
 				       linked_work_tree_of_a_bare_repository,
 				       git_is_a_link,
+				       core_worktree,
+				       core_worktree_absolute,
 				       submodules,
 				       submodules_that_are_not_there,
 				       nested_repositories,
