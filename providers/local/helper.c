@@ -145,6 +145,7 @@ int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
 		pass(&sp, a->fd_live, LB_FD_LIVE);
 		pass(&sp, a->fd_control, LB_FD_CONTROL);
 		pass(&sp, a->fd_gate, LB_FD_GATE);
+		pass(&sp, a->fd_dir, LB_FD_DIR);
 		for (uint32_t i = 0; i < a->req.n_cgroups; i++)
 			pass(&sp, a->fd_cgroup[i], LB_FD_CGROUP + (int)i);
 		r = abx_spawn_start(&sp, &h.pid);

@@ -265,12 +265,12 @@ struct local_helper_args {
 	const struct abx_kv *env;
 	uint32_t n_env;
 	int fd_in, fd_out, fd_err;
-	int fd_box, fd_live, fd_control, fd_gate; /* -1: none */
+	int fd_box, fd_live, fd_control, fd_gate, fd_dir; /* -1: none */
 	int fd_cgroup[LB_CGROUPS_MAX];
 };
 #define LOCAL_HELPER_ARGS_INIT                                                                  \
 	.fd_in = -1, .fd_out = -1, .fd_err = -1, .fd_box = -1, .fd_live = -1, .fd_control = -1, \
-	.fd_gate = -1, .fd_cgroup = {-1, -1, -1, -1}
+	.fd_gate = -1, .fd_dir = -1, .fd_cgroup = {-1, -1, -1, -1}
 int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
 			   struct local_helper_args *a, struct local_helper *ret);
 /* The next message; ABX_EIO, already failed, when there is none any more.  A LB_MSG_FAIL

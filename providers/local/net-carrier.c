@@ -4,7 +4,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -16,19 +17,14 @@
 
 #define READY_WAIT_MS 10000
 #define WHY_BYTES 400
+#define NOT_STARTED 127
 
 static struct {
 	const struct net_carrier *is;
-	pid_t pid, stand_in;
-	int stand_in_fd; /* never written: its end is that of the stand-in */
-	int error_fd;
+	pid_t pid;
+	int go_fd, error_fd;
 	struct net_source died, said;
-} carrier = {.pid = -1,
-	     .stand_in = -1,
-	     .stand_in_fd = -1,
-	     .error_fd = -1,
-	     .died = {.fd = -1},
-	     .said = {.fd = -1}};
+} carrier = {.go_fd = -1, .error_fd = -1, .died = {.fd = -1}, .said = {.fd = -1}};
 
 void net_pipe(int *ret_read, int *ret_write)
 {
@@ -59,74 +55,74 @@ static void last_line(int fd, char *why, size_t size)
 			*c = ' ';
 }
 
-/* The pid of a box may be somebody else's by the time that the carrier opens its namespaces, and
- * given as paths slirp4netns takes them from root only.  So it gets a child of ours, which has
- * joined the box by its descriptor, and whose pid is nobody else's until we have waited for it. */
-static _Noreturn void stand_in(int go_fd, int up_fd)
+/* Packets may be wanted never: until then this is all that there is of it. */
+static void wait_for_go(int go_fd)
 {
-	char c = 0;
-
-	if (setns(LB_FD_BOX, CLONE_NEWUSER | CLONE_NEWNET) < 0)
-		_exit(1);
-	/* Whoever started us may look at its namespaces; the box does not see this process. */
-	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	(void)write(up_fd, &c, 1);
-	(void)close(up_fd);
-	/* Until our parent is done with it, or gone. */
-	while (read(go_fd, &c, 1) < 0 && errno == EINTR)
-		;
-	_exit(0);
-}
-
-static void start_stand_in(void)
-{
-	int go_r = -1, up_r = -1, up_w = -1;
 	ssize_t n;
 	char c;
 
-	net_pipe(&go_r, &carrier.stand_in_fd);
-	net_pipe(&up_r, &up_w);
-	carrier.stand_in = fork();
-	if (carrier.stand_in < 0)
+	box_forget_pages();
+	do
+		n = read(go_fd, &c, 1);
+	while (n < 0 && errno == EINTR);
+	/* Our parent is gone. */
+	if (n != 1)
+		_exit(0);
+}
+
+static _Noreturn void become(uint32_t network, int go_fd, int error_fd)
+{
+	const struct sigaction dflt = {.sa_handler = SIG_DFL};
+	const pid_t parent = getppid();
+	int null;
+
+	(void)setsid();
+	/* When our parent is killed, its lock and its socket are nobody's at once. */
+	(void)close(LB_FD_STATUS);
+	(void)close(LB_FD_LIVE);
+	(void)close(LB_FD_CONTROL);
+	wait_for_go(go_fd);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	(void)sigaction(SIGPIPE, &dflt, NULL);
+	if (dup2(error_fd, STDERR_FILENO) < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(null, STDOUT_FILENO) < 0)
+		_exit(1);
+	carrier.is->become(network, parent);
+	(void)fprintf(stderr, "%s\n", strerror(errno));
+	_exit(NOT_STARTED);
+}
+
+void net_carrier_fork(const struct net_carrier *c, uint32_t network)
+{
+	int go_r = -1, error_w = -1;
+	pid_t pid;
+
+	carrier.is = c;
+	net_pipe(&go_r, &carrier.go_fd);
+	net_pipe(&carrier.error_fd, &error_w);
+	if (c->prepare)
+		c->prepare();
+	pid = fork();
+	if (pid < 0)
 		box_fail_errno(errno, "network helper: new process");
-	if (carrier.stand_in == 0) {
-		(void)close(carrier.stand_in_fd);
-		stand_in(go_r, up_w);
+	if (pid == 0) {
+		(void)close(carrier.go_fd);
+		become(network, go_r, error_w);
 	}
 	(void)close(go_r);
-	(void)close(up_w);
-	do
-		n = read(up_r, &c, 1);
-	while (n < 0 && errno == EINTR);
-	(void)close(up_r);
-	if (n != 1)
-		net_join_box();
-}
-
-static void end_stand_in(void)
-{
-	(void)close(carrier.stand_in_fd);
-	while (waitpid(carrier.stand_in, NULL, 0) < 0 && errno == EINTR)
-		;
-}
-
-void net_carrier_start(const struct net_carrier *c, uint32_t network)
-{
-	int error_w = -1, r;
-
-	start_stand_in();
-	net_pipe(&carrier.error_fd, &error_w);
-	carrier.is = c;
-	r = c->start(network, carrier.stand_in, error_w, &carrier.pid);
-	if (r == -ENOENT || r == -EACCES)
-		box_fail(ABX_ENOTFOUND, c->install, "network: %s: %s", c->name, strerror(-r));
-	if (r < 0)
-		box_fail_errno(-r, "network: %s", c->name);
 	(void)close(error_w);
-	r = (int)syscall(SYS_pidfd_open, carrier.pid, 0);
-	if (r < 0)
+	carrier.pid = pid;
+	carrier.died.fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (carrier.died.fd < 0)
 		box_fail_errno(errno, "network: %s", c->name);
-	carrier.died.fd = r;
+}
+
+static bool was_not_started(void)
+{
+	int status;
+
+	return waitpid(carrier.pid, &status, WNOHANG) == carrier.pid && WIFEXITED(status) &&
+	       WEXITSTATUS(status) == NOT_STARTED;
 }
 
 static _Noreturn void failed(const char *what)
@@ -134,6 +130,9 @@ static _Noreturn void failed(const char *what)
 	char why[WHY_BYTES];
 
 	last_line(carrier.error_fd, why, sizeof(why));
+	if (was_not_started())
+		box_fail(ABX_ENOTFOUND, carrier.is->install, "network: %s: %s", carrier.is->name,
+			 why);
 	box_fail(ABX_EIO, strstr(why, "tun") ? "chmod 0666 /dev/net/tun" : carrier.is->remedy,
 		 "network: %s %s: %s", carrier.is->name, what, *why ? why : "no reason given");
 }
@@ -156,7 +155,7 @@ static void on_words(struct net_source *s, uint32_t events)
 		net_unwatch(s);
 }
 
-void net_carrier_await(void)
+static void await(void)
 {
 	struct pollfd p[] = {{.fd = carrier.is->watch(), .events = POLLIN},
 			     {.fd = carrier.died.fd, .events = POLLIN}};
@@ -170,8 +169,25 @@ void net_carrier_await(void)
 			failed("failed");
 	}
 	(void)close(p[0].fd);
-	end_stand_in();
+}
+
+void net_carrier_watch(void)
+{
 	net_watch(&carrier.died, carrier.died.fd, EPOLLIN, on_death);
+}
+
+void net_carrier_go(void)
+{
+	const char c = 0;
+
+	/* The pid of the box may be somebody else's by the time that its namespaces are opened;
+	 * ours is nobody else's.  Whoever started us may look at them for as long as it takes: the
+	 * box does not see this process. */
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	(void)write(carrier.go_fd, &c, 1);
+	(void)close(carrier.go_fd);
+	await();
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)fcntl(carrier.error_fd, F_SETFL, O_NONBLOCK);
 	net_watch(&carrier.said, carrier.error_fd, EPOLLIN, on_words);
 }

@@ -106,9 +106,11 @@ void net_join_box(void)
 	box_fail_errno(errno, "network: enter the box");
 }
 
-static void become_root_of_box(bool single_id)
+static void become_root_of_box(bool single_id, bool with_tap)
 {
 	net_join_box();
+	if (with_tap)
+		net_relay_open_tap();
 	/* With the ids of its root, what we run keeps the capabilities. */
 	box_become_root(single_id);
 }
@@ -151,8 +153,9 @@ static void bring_up(const struct box_req *rq)
 	rules.mark = random_number();
 	rules.tcp_names = carrier->tcp_names;
 	if (policy.mode != NET_NONE)
-		net_carrier_start(carrier, rules.network);
-	become_root_of_box(rq->h.flags & LB_F_SINGLE_ID);
+		net_carrier_fork(carrier, rules.network);
+	become_root_of_box(rq->h.flags & LB_F_SINGLE_ID,
+			   carrier->frames && policy.mode != NET_NONE);
 	net_watch(&box, LB_FD_BOX, EPOLLIN, box_ended);
 	net_forward_init(policy.mode == NET_NONE ? 0 : rules.network);
 	net_control_open(set_policy);
@@ -163,8 +166,14 @@ static void bring_up(const struct box_req *rq)
 		rules.dns_port = resolver_port = net_resolver_open(&rules);
 	if (load_rules(why, &remedy) < 0)
 		box_fail(ABX_EIO, remedy, "network: rules: %s", why);
-	net_carrier_await();
+	net_carrier_watch();
+	if (carrier->frames)
+		net_relay_make_tap();
+	else
+		net_carrier_go();
 	net_tap_up(rules.network);
+	if (carrier->frames)
+		net_relay_watch(carrier);
 	net_host_watch(host_changed);
 }
 

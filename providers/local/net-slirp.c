@@ -1,102 +1,202 @@
 /* SPDX-License-Identifier: MIT */
-/* slirp4netns, which carries packets from and to the sockets of an ordinary process. */
+/*
+ * slirp4netns, which carries packets from and to the sockets of an ordinary process.
+ *
+ * It listens at a socket for frames (its "bess" mode) instead of opening the interface of the box:
+ * so it can start when there is something to carry, and nothing is lost meanwhile.
+ */
 #include "providers/local/net.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "abxsdk/spawn.h"
 #include "providers/local/box.h"
 
-/* Descriptors in slirp4netns. */
-#define SLIRP_READY 3
-#define SLIRP_EXIT 4
+#define SLIRP_EXIT 3 /* descriptor in slirp4netns */
+#define SOCKET_NAME "frames.sock"
+#define CONNECT_WAIT_MS 10000
 
-static int ready_fd = -1;
-static int alive_fd = -1; /* never written: slirp4netns ends when we, its only holder, do */
+static int link_fd = -1; /* where the connection for frames arrives */
+static int link_end = -1;
+static int exit_end = -1; /* the other end, never written: slirp4netns ends when we do */
+static int frames_fd = -1;
 
-/* As root slirp4netns leaves the machine's root by unmounting it in a mount namespace of its own,
- * and where mounts are shared, which systemd makes them, the whole machine would follow.  So it is
- * started in one where they are slaves; private ones would hold what the machine unmounts.  Who
- * may not do this is no root: there it enters a user namespace first, in which mounts are slaves.
- * Returns the way back, or -1. */
-static int part_from_mounts(void)
+static int write_map(const char *path, unsigned int id)
 {
-	int back = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	char text[32];
+	int fd = open(path, O_WRONLY | O_CLOEXEC), n, r;
 
-	if (back < 0)
-		box_fail_errno(errno, "network helper: /proc/self/ns/mnt");
-	if (unshare(CLONE_NEWNS) < 0) {
-		if (errno != EPERM)
-			box_fail_errno(errno, "network helper: mount namespace");
-		(void)close(back);
+	n = snprintf(text, sizeof(text), "0 %u 1\n", id);
+	r = fd >= 0 && write(fd, text, (size_t)n) == n ? 0 : -1;
+	if (fd >= 0)
+		(void)close(fd);
+	return r;
+}
+
+/* Its sandbox is a mount namespace of its own, which it leaves the machine's root in by unmounting
+ * that: where mounts are shared, which systemd makes them, the whole machine would follow.  So as
+ * root it is started in one where they are slaves; private ones would hold what the machine
+ * unmounts.  Who may not have one has it in a user namespace, in which mounts are slaves. */
+static int enter_namespaces(void)
+{
+	const uid_t uid = geteuid();
+	const gid_t gid = getegid();
+	int fd;
+
+	if (unshare(CLONE_NEWNS) == 0)
+		return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL);
+	if (errno != EPERM || unshare(CLONE_NEWUSER) < 0)
 		return -1;
+	/* Without it these files are root's; what it becomes is no secret. */
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	fd = open("/proc/self/setgroups", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)write(fd, "deny", 4);
+		(void)close(fd);
 	}
-	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-		box_fail_errno(errno, "network helper: part from the machine's mounts");
-	return back;
+	return write_map("/proc/self/uid_map", uid) < 0 ? -1 : write_map("/proc/self/gid_map", gid);
 }
 
-static void return_to_mounts(int back)
+/* Out of the way of the numbers that it gets there. */
+static int move_up(int fd)
 {
-	if (back < 0)
-		return;
-	if (setns(back, CLONE_NEWNS) < 0)
-		box_fail_errno(errno, "network helper: the machine's mounts");
-	(void)close(back);
+	int up = fcntl(fd, F_DUPFD_CLOEXEC, LB_FD_LAST + 1);
+
+	if (up < 0)
+		box_fail_errno(errno, "network helper: pipe");
+	(void)close(fd);
+	return up;
 }
 
-static int start(uint32_t network, pid_t stand_in, int error_fd, pid_t *ret_pid)
+static void prepare(void)
 {
-	char cidr[48], ready[24], ended[24], pid[24];
-	const char *argv[] = {"slirp4netns",
-			      "--disable-host-loopback",
-			      "--mtu=65520",
-			      "--enable-sandbox",
-			      "--enable-seccomp",
-			      cidr,
-			      ready,
-			      ended,
-			      pid,
-			      NET_TAP,
-			      NULL};
-	struct abx_spawn sp = {
-		.argv = argv, .fd_in = -1, .fd_out = -1, .fd_err = error_fd, .new_session = 1};
-	int ready_w = -1, exit_r = -1, mounts, r;
+	int alive_fd, pair[2];
 
-	(void)snprintf(pid, sizeof(pid), "%lld", (long long)stand_in);
-	(void)snprintf(ready, sizeof(ready), "--ready-fd=%d", SLIRP_READY);
+	net_pipe(&exit_end, &alive_fd);
+	exit_end = move_up(exit_end);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		box_fail_errno(errno, "network helper: socket");
+	link_fd = pair[0];
+	link_end = move_up(pair[1]);
+}
+
+static bool is_done(void)
+{
+	struct pollfd p = {.fd = link_end};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+static bool send_fd(int fd)
+{
+	char room[CMSG_SPACE(sizeof(int))] = "", c = 0;
+	struct iovec v = {&c, 1};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = room,
+			   .msg_controllen = sizeof(room)};
+	struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+
+	h->cmsg_level = SOL_SOCKET;
+	h->cmsg_type = SCM_RIGHTS;
+	h->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(h), &fd, sizeof(int));
+	return sendmsg(link_end, &m, MSG_NOSIGNAL) == 1;
+}
+
+/* By whom the directory belongs to, which the network helper is not any more. */
+static _Noreturn void connect_it(void)
+{
+	const struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = SOCKET_NAME};
+	const int64_t end = net_now_ms() + CONNECT_WAIT_MS;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	while (fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof(to)) < 0) {
+		if (is_done() || net_now_ms() > end)
+			_exit(1);
+		(void)poll(NULL, 0, 1);
+	}
+	(void)unlink(SOCKET_NAME);
+	_exit(fd >= 0 && send_fd(fd) ? 0 : 1);
+}
+
+/* Nobody's child, so that slirp4netns has none that it does not know. */
+static int start_connector(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		pid = fork();
+		if (pid == 0)
+			connect_it();
+		_exit(pid < 0);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
+}
+
+static void become(uint32_t network, pid_t of)
+{
+	char cidr[48], ended[24];
+	char *argv[] = {"slirp4netns",
+			"--target-type=bess",
+			"--disable-host-loopback",
+			"--mtu=65520",
+			"--enable-sandbox",
+			"--enable-seccomp",
+			cidr,
+			ended,
+			SOCKET_NAME,
+			NULL};
+
+	(void)of;
 	(void)snprintf(ended, sizeof(ended), "--exit-fd=%d", SLIRP_EXIT);
 	(void)snprintf(cidr, sizeof(cidr), "--cidr=%u.%u.%u.0/24", network >> 24,
 		       network >> 16 & 255, network >> 8 & 255);
-	net_pipe(&ready_fd, &ready_w);
-	net_pipe(&exit_r, &alive_fd);
-	sp.extra[0].from = ready_w;
-	sp.extra[0].to = SLIRP_READY;
-	sp.extra[1].from = exit_r;
-	sp.extra[1].to = SLIRP_EXIT;
-	sp.n_extra = 2;
-	mounts = part_from_mounts();
-	r = abx_spawn_start(&sp, ret_pid);
-	return_to_mounts(mounts);
-	(void)close(ready_w);
-	(void)close(exit_r);
-	return r;
+	/* Relative, whatever the length of its path; its sandbox leaves the directory. */
+	if (fchdir(LB_FD_DIR) == 0 && (unlink(SOCKET_NAME) == 0 || errno == ENOENT) &&
+	    start_connector() == 0 && enter_namespaces() == 0 && dup2(exit_end, SLIRP_EXIT) >= 0)
+		(void)execvp(argv[0], argv);
 }
 
 static int watch(void)
 {
-	(void)fcntl(ready_fd, F_SETFL, O_NONBLOCK);
-	return ready_fd;
+	(void)close(link_end);
+	(void)close(exit_end);
+	(void)fcntl(link_fd, F_SETFL, O_NONBLOCK);
+	return link_fd;
 }
 
 static bool ready(void)
 {
-	char c;
+	char room[CMSG_SPACE(sizeof(int))], c;
+	struct iovec v = {&c, 1};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = room,
+			   .msg_controllen = sizeof(room)};
+	ssize_t n = recvmsg(link_fd, &m, MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *h = n == 1 ? CMSG_FIRSTHDR(&m) : NULL;
 
-	return read(ready_fd, &c, 1) == 1;
+	if (!h || h->cmsg_type != SCM_RIGHTS || h->cmsg_len != CMSG_LEN(sizeof(int)))
+		return false;
+	memcpy(&frames_fd, CMSG_DATA(h), sizeof(int));
+	return true;
+}
+
+static int frames(void)
+{
+	return frames_fd;
 }
 
 const struct net_carrier net_slirp = {
@@ -104,7 +204,9 @@ const struct net_carrier net_slirp = {
 	.install = "install the package slirp4netns",
 	.remedy = "see slirp4netns(1)",
 	.tcp_names = true,
-	.start = start,
+	.prepare = prepare,
+	.become = become,
 	.watch = watch,
 	.ready = ready,
+	.frames = frames,
 };

@@ -305,6 +305,11 @@ static int32_t spawn_helper(struct abx_session *s, struct abx_call *call, const 
 
 	if (e == 0)
 		e = make_control(b, &a.fd_control);
+	/* Not the one by which the box is locked. */
+	if (e == 0)
+		a.fd_dir = openat(b->dir_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (e == 0 && a.fd_dir < 0)
+		e = -errno;
 	if (e == 0)
 		e = make_texts(b, &text, &argv);
 	if (e < 0)
@@ -320,6 +325,7 @@ static int32_t spawn_helper(struct abx_session *s, struct abx_call *call, const 
 		local_ports_reopen(b);
 	}
 	abx_cleanup_close(&a.fd_control);
+	abx_cleanup_close(&a.fd_dir);
 	free((void *)argv);
 	return r;
 }

@@ -89,18 +89,23 @@ struct net_carrier {
 	const char *name;
 	const char *install, *remedy; /* where it is missing; where it fails */
 	bool tcp_names;		      /* it passes on what asks for names by TCP, not only UDP */
-	/* The stand-in is a process in the namespaces of the box; 0 or -errno. */
-	int (*start)(uint32_t network, pid_t stand_in, int error_fd, pid_t *ret_pid);
+	void (*prepare)(void);	      /* descriptors that it and this process share, or NULL */
+	/* Become the program, for the namespaces of the process `of`; returns where that fails. */
+	void (*become)(uint32_t network, pid_t of);
 	/* Called in the box's network namespace: what becomes readable when it may be ready. */
 	int (*watch)(void);
 	bool (*ready)(void);
+	/* Where it takes and gives frames; NULL: at an interface that it makes itself. */
+	int (*frames)(void);
 };
 extern const struct net_carrier net_slirp, net_pasta;
 
-/* net-carrier.c */
-void net_carrier_start(const struct net_carrier *c, uint32_t network);
-/* Wait until its interface is there; then end when it ends. */
-void net_carrier_await(void);
+/* net-carrier.c: in the host's namespaces, fork what becomes the program. */
+void net_carrier_fork(const struct net_carrier *c, uint32_t network);
+/* From now on our end is that of whatever it is. */
+void net_carrier_watch(void);
+/* In those of the box: let it, and wait until it is ready.  Whenever it ends, so do we. */
+void net_carrier_go(void);
 void net_pipe(int *ret_read, int *ret_write);
 
 /* net-resolver.c: answers what the policy allows; returns the port on which it listens. */
@@ -123,7 +128,14 @@ uint16_t net_forward_find(uint16_t box_port); /* the port of the host, or 0 */
 /* net-control.c: what commands ask for, on LB_FD_CONTROL. */
 void net_control_open(int32_t (*set_policy)(struct net_policy *p, char *ret_why, size_t size));
 
-/* net-tap.c */
+/* net-tap.c: give the interface its address and route. */
 void net_tap_up(uint32_t network);
+
+/* net-relay.c: an interface of ours, and a carrier that is started when the first packet comes out
+ * of it.  What opens the device is in the network namespace of the box, where the interface will
+ * be, and has the rights on files that its caller has. */
+void net_relay_open_tap(void);
+void net_relay_make_tap(void);
+void net_relay_watch(const struct net_carrier *c);
 
 #endif

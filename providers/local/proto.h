@@ -21,6 +21,7 @@
 #define LB_FD_BOX 6	 /* enter: pidfd of the box; remove: a directory; else: the store */
 #define LB_FD_LIVE 7	 /* start, network, seal, swap: locked while it runs; merge: a lock */
 #define LB_FD_CONTROL 8	 /* network: a listening socket for commands; swap: the store */
+#define LB_FD_DIR 9	 /* network: the directory of the box */
 #define LB_FD_GATE 9	 /* enter: locked until whoever enters is in sight of others there */
 #define LB_FD_CGROUP 10	 /* and the next ones: cgroup.procs files, lb_req.n_cgroups of them */
 #define LB_CGROUPS_MAX 4
