@@ -77,6 +77,13 @@ bench_exec()
 	"$agentbox" destroy bench -y >/dev/null 2>&1
 }
 
+# The targets in milliseconds were set where a bare box takes 1.7: what they are here.
+target() # MS
+{
+	awk -v ms="$1" -v here="$box_floor" 'BEGIN {
+		printf "<= %.1f ms (%s where a bare box takes 1.7)", ms * here / 1.7, ms }'
+}
+
 # The git commands that a create runs, here and in the box, one after the other.
 git_work() # PACK
 {
@@ -103,9 +110,10 @@ bench_create()
 		read -r floor _ _ floor_cpu && read -r git_ms _ _ git_cpu &&
 			read -r ours _ _ ours_cpu
 	} <"$scratch/figures"
+	box_floor=$floor
 	row 'local create, first output' "$floor" "$ours" "the git work alone takes $git_ms ms"
 	row '  beside the git work' "$floor" \
-		"$(awk -v a="$git_ms" -v b="$ours" 'BEGIN { print b - a }')" '<= 8 ms'
+		"$(awk -v a="$git_ms" -v b="$ours" 'BEGIN { print b - a }')" "$(target 8)"
 	row '  processor time' "$(awk -v a="$floor_cpu" -v b="$git_cpu" 'BEGIN { print a + b }')" \
 		"$ours_cpu" 'the floor is box and git work'
 }
@@ -175,12 +183,12 @@ bench_snapshot() # WHAT BOX RUNS [FIRST...]
 		--- "$@" "$agentbox" checkpoint create "$box" --name "$box@N@" >"$scratch/figures"
 	figures
 	row "checkpoint, $what" "$floor" "$ours" 'the floor is a syncfs'
-	row '  beside it' "$floor" "$beside" '<= 8 ms'
+	row '  beside it' "$floor" "$beside" "$(target 8)"
 	"$pairs" "$n" sync -f "$AGENTBOX_HOME" \
 		--- "$@" "$agentbox" fork "$box" -n "$box-fork@N@" >"$scratch/figures"
 	figures
 	row "fork, $what" "$floor" "$ours" 'a snapshot, a box, and its record'
-	row '  beside it' "$floor" "$beside" '<= 8 ms'
+	row '  beside it' "$floor" "$beside" "$(target 8)"
 	"$agentbox" destroy --all -y >/dev/null 2>&1
 }
 
