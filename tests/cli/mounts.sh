@@ -92,6 +92,52 @@ refused() # RUNNER WHO DIR ERE
 	is "$out" 'no boxes' "$2: nothing was made"
 }
 
+# Below the workspace: what is mounted is not of the project.
+ws="$T/shared  data*[x]"
+mkdir -m 755 "$ws" "$ws/deep" && echo theirs >"$ws/file" && echo deep >"$ws/deep/file"
+make_repo "$T/repo"
+for project in repo p; do
+	ok "$project: a mount below the workspace" by_root create -w "$T/$project" -n "$project" \
+		--egress none -y --mount "$ws:/workspace/in/da ta*[x]:rw" \
+		--mount "$T/p/file:/workspace/one"
+	run by_root exec "$project" -- cat 'in/da ta*[x]/file' one
+	is "$out" "theirs
+x" "$project: is there"
+	[ "$project" = p ] || {
+		run by_root exec "$project" -- git status --porcelain --untracked-files=all
+		is "$out" '' "$project: git does not see it"
+	}
+	ok "$project: the box writes there" by_root exec "$project" -- sh -c \
+		'cd in/* && echo new >new && head -c 3000000 /dev/zero >large'
+	run by_root diff "$project"
+	is "$out$err" '' "$project: which is no change of the project"
+	run by_root download "$project" -y --max-file 1M
+	is "$status" 0 "$project: a download"
+	is "$(ls -A "$T/$project/in" "$T/$project/one" 2>/dev/null)" '' \
+		"$project: does not bring it here"
+	ok "$project: other changes" by_root exec "$project" -- sh -c 'echo c >in/changed'
+	run by_root diff "$project" --stat
+	like "$out" 'in/changed' "$project: are seen as ever"
+	unlike "$out" 'new' "$project: and they alone"
+	[ "$project" = p ] || {
+		mkdir -p "$T/repo/in/da ta*[x]" && echo mine >"$T/repo/in/da ta*[x]/file"
+		code 1 "$project: the same place in the project later: sync stops" \
+			by_root sync "$project" -y
+		like "$err" 'where something is mounted in the box' "$project: and says so"
+		is "$(cat "$ws/file")" theirs "$project: nothing is written there"
+	}
+	# As before what is sent again.
+	cat "$SRC/core/seed/box/lib.sh" "$SRC/core/seed/box/clear.sh" |
+		by_root exec "$project" -- sh -s /workspace
+	run by_root exec "$project" -- find . ! -type d
+	is "$(printf '%s\n' "$out" | grep -cv '^./in/da ta\|^./one$')" 0 "$project: emptied"
+	is "$(cat "$ws/file" "$ws/deep/file" "$ws/new")" "theirs
+deep
+new" "$project: but for the mount"
+	by_root destroy "$project" -y >/dev/null 2>&1
+	rm -f "$ws/new" "$ws/large"
+done
+
 if ! is_root; then
 	one_line_error 1 'mount: /usr/lib: .*may not write there.*mount it read-only' \
 		'a directory of somebody else is refused for writing' \

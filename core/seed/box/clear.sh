@@ -1,4 +1,17 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=sh
-# DIR: empty it, for what was sent is out of date.
-find . ! -name . -prune -exec rm -rf -- {} + || fail "cannot empty $PWD"
+# shellcheck shell=sh disable=SC2154
+# DIR: empty it, for what was sent is out of date; but for what is mounted there.
+if [ -z "$mounts" ]; then
+	find . ! -name . -prune -exec rm -rf -- {} + || fail "cannot empty $PWD"
+	exit 0
+fi
+set --
+while IFS= read -r mount && [ -n "$mount" ]; do
+	name=$(pattern "$(mount_name "$mount")")
+	set -- "$@" ! -path "./${name%.}" ! -path "./${name%.}/*"
+done <<-END
+	$mounts
+END
+find . ! -name . ! -type d "$@" -exec rm -f -- {} + || fail "cannot empty $PWD"
+# Those on the way to a mount stay.
+find . -depth ! -name . -type d "$@" -exec rmdir -- {} + 2>/dev/null || :

@@ -16,6 +16,26 @@ fail() {
 }
 [ -n "${HOME-}" ] || fail 'HOME is not set in the box'
 
+# What is mounted below the workspace is not of the project: its paths there, one a line, as
+# /proc writes them.
+mounts=
+while read -r _ _ _ _ mount _; do
+	case $mount in
+	"$dir"/?*) mounts="$mounts${mount#"$dir"/}
+" ;;
+	esac
+done 2>/dev/null </proc/self/mountinfo
+
+# mount_name MOUNT: as it is called, and a dot.
+mount_name() {
+	printf '%b.' "$(printf %s "$1" | sed 's/\\/\\0/g')"
+}
+
+# pattern NAME: for what takes * and ? and the like for more than they are.
+pattern() {
+	printf %s "$1" | sed 's/[][*?\\ ]/\\&/g'
+}
+
 # The record of the workspace, and $shadow/nested/N for each repository in it.
 shadow=$HOME/.agentbox/seed.git
 rec=$shadow at=$dir path=
@@ -43,7 +63,7 @@ is_real() {
 }
 
 # scoped COMMAND...: git's COMMAND for the work tree of the current record, but for what lies in
-# nested repositories and what is too large to come back ($large.N).
+# nested repositories, what is too large to come back ($large.N), and what is mounted there.
 scoped() (
 	cd "$at" || exit 1
 	all=1
@@ -70,6 +90,19 @@ scoped() (
 		all=
 		set -- "$@" ":(exclude,literal)$sub"
 	done
+	while IFS= read -r mount && [ -n "$mount" ]; do
+		sub=$(mount_name "$mount")
+		sub=${sub%.}
+		case $sub in
+		"${path:+$path/}"?*) ;;
+		*) continue ;;
+		esac
+		[ -z "$all" ] || set -- "$@" -- .
+		all=
+		set -- "$@" ":(exclude,literal)${sub#"${path:+$path/}"}"
+	done <<-END
+		$mounts
+	END
 	rgit "$@" </dev/null
 )
 

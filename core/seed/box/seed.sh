@@ -38,6 +38,25 @@ check_out() {
 		AGENTBOX_SEED=1 git read-tree --reset -u "$base" </dev/null >/dev/null)
 }
 
+# To git in the box, what is mounted there is ignored.
+hide_mounts() {
+	[ "$kind" != plain ] || return 0
+	cd "$at" && file=$(git rev-parse --git-path info/exclude) && mkdir -p "${file%/*}" ||
+		exit 90
+	while IFS= read -r mount && [ -n "$mount" ]; do
+		name=$(mount_name "$mount")
+		case $name in
+		"${path:+$path/}"?*) ;;
+		*) continue ;;
+		esac
+		name=$(pattern "${name#"${path:+$path/}"}")
+		printf '/%s\n' "${name%.}" >>"$file" || exit 90
+	done <<-END
+		$mounts
+	END
+	cd "$dir" || exit 90
+}
+
 # Prove that the repository is whole, and put its files into its record: $tree, and $base_tree,
 # which is what they are compared with.
 process() {
@@ -132,6 +151,7 @@ process_nested() {
 }
 
 each check_out "$@"
+[ -z "$mounts" ] || each hide_mounts "$@"
 [ ! -e "$shadow" ] || rm -rf "$shadow"
 if [ $# = 4 ]; then
 	each process "$@"

@@ -64,6 +64,16 @@ fi
 final=$(finish)
 rgit diff-tree -r -z --no-renames --name-only "$tree" "$final" >"$stage/taken" || exit 90
 
+# It would be written into what somebody else has.
+while IFS= read -r mount && [ -n "$mount" ]; do
+	sub=$(mount_name "$mount")
+	sub=${sub%.}
+	[ -z "$(rgit diff-tree -r --name-only "$tree" "$final" -- ":(literal)$sub")" ] ||
+		fail "the project has '$sub' now, where something is mounted in the box"
+done <<-END
+	$mounts
+END
+
 # only TREE: what of it is no conflict, one a line.
 only() {
 	start "$1" && gone <"$stage/conflicts" | info || exit 90

@@ -21,7 +21,14 @@ trap 'exit 90' HUP INT TERM
 # Each path in a file of its own: a name can have any byte.
 find_odd() {
 	[ -n "${max-}" ] || return 0
-	find . -name .git -prune -o \
+	set --
+	while IFS= read -r mount && [ -n "$mount" ]; do
+		name=$(pattern "$(mount_name "$mount")")
+		set -- "$@" -path "./${name%.}" -prune -o
+	done <<-END
+		$mounts
+	END
+	find . -name .git -prune -o "$@" \
 		\( -type f -size +"${max}c" -o ! -type f ! -type d ! -type l \) -exec sh -c '
 		n=$(cat "$2.n" 2>/dev/null || echo 0) large=$1 special=$2
 		shift 2
