@@ -483,7 +483,9 @@ static void record_state(struct create *c)
 
 static int seed(struct create *c, struct abx_err *err)
 {
-	struct abx_call_opts o = {.timeout_ms = SEED_TIMEOUT_MS, .box_id = c->box.id};
+	struct abx_call_opts o = {.timeout_ms = SEED_TIMEOUT_MS,
+				  .box_id = c->box.id,
+				  .has_mounts = abx_box_spec_has_mounts(c->box.spec)};
 	struct abx_sandbox s = abx_cloud_sandbox(&c->box);
 	abx_autofree char *branch = c->how.use_branch ? abx_xstrdup(c->how.use_branch)
 						      : abx_xasprintf("agentbox/%s", c->box.name);

@@ -246,6 +246,18 @@ int abx_box_spec_make(const struct abx_spec_args *args, const char *base,
 	return 0;
 }
 
+bool abx_box_spec_has_mounts(const char *json)
+{
+	struct abx_box_spec s = {0};
+	bool has;
+
+	if (!json || abx_box_spec_parse(json, &s, NULL) < 0)
+		return false;
+	has = s.mounts.len || s.volumes.len;
+	abx_box_spec_release(&s);
+	return has;
+}
+
 int abx_box_spec_drop_mounts(char **json, struct abx_err *err)
 {
 	struct abx_box_spec s = {0};

@@ -66,6 +66,8 @@ int abx_box_spec_check_project(const struct abx_box_spec *s, const char *workspa
 int abx_box_spec_parse(const char *json, struct abx_box_spec *ret, struct abx_err *err);
 /* Without what is mounted.  *json may be NULL, before and after; free it. */
 int abx_box_spec_drop_mounts(char **json, struct abx_err *err);
+/* Is anything mounted in it?  `json` may be NULL. */
+bool abx_box_spec_has_mounts(const char *json);
 /* NULL for an empty one; free it. */
 char *abx_box_spec_json(const struct abx_box_spec *s);
 /* What a provision request points to. */

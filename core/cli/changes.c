@@ -4,6 +4,7 @@
 
 #include "core/box/running.h"
 #include "core/box/select.h"
+#include "core/box/spec.h"
 
 struct job {
 	struct abx_cli *cli;
@@ -14,7 +15,9 @@ struct job {
 static int work(void *ctx, struct abx_box *box, struct abx_err *err)
 {
 	const struct job *job = ctx;
-	struct abx_changes_session s = {.opts.box_id = box->id, .box = box};
+	struct abx_changes_session s = {
+		.opts = {.box_id = box->id, .has_mounts = abx_box_spec_has_mounts(box->spec)},
+		.box = box};
 	abx_autofree char *manifest = NULL;
 	int r;
 

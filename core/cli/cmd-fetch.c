@@ -6,6 +6,7 @@
 #include "abxsdk/fs.h"
 #include "core/box/running.h"
 #include "core/box/select.h"
+#include "core/box/spec.h"
 #include "core/cli/cmd.h"
 #include "core/cli/workdir.h"
 #include "core/seed/fetch.h"
@@ -31,7 +32,8 @@ static const char *short_ref(const char *ref)
 static int ask(struct job *job, struct abx_box *box, const char *spool, struct abx_err *err)
 {
 	struct abx_cli *cli = job->cli;
-	const struct abx_call_opts opts = {.box_id = box->id};
+	const struct abx_call_opts opts = {.box_id = box->id,
+					   .has_mounts = abx_box_spec_has_mounts(box->spec)};
 	abx_autofree char *memory = abx_home_path(&cli->app.home, "boxes/%s/fetched", box->id);
 	const struct abx_fetch_ask a = {.dir = "/workspace",
 					.workspace = box->workspace,

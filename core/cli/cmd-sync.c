@@ -34,7 +34,8 @@ static int record(void *ctx, const struct abx_synced *s, struct abx_err *err)
 static int ask(struct job *job, struct abx_box *box, const char *spool, struct abx_err *err)
 {
 	struct abx_cli *cli = job->cli;
-	const struct abx_call_opts opts = {.box_id = box->id};
+	const struct abx_call_opts opts = {.box_id = box->id,
+					   .has_mounts = abx_box_spec_has_mounts(box->spec)};
 	abx_autofree char *manifest = abx_home_path(&cli->app.home, "boxes/%s/manifest", box->id);
 	struct recorder rec = {&cli->app, box};
 	struct abx_sync_ask a = {.dir = "/workspace",

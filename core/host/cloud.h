@@ -69,6 +69,7 @@ struct abx_call_opts {
 	/* What is made outside of any box is recorded under it (core/state/attempt.h); may be
 	 * NULL. */
 	const char *attempt;
+	bool has_mounts; /* of the box: what is mounted below its workspace is no part of that */
 	bool plain_exec; /* the provider's own exec is enough: its exit code is all that counts */
 	/* agentbox-ctl came with the project, as this file of the box: to be put in its place
 	 * before the command (exec-ctl.h); may be NULL. */

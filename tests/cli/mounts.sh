@@ -128,7 +128,7 @@ x" "$project: is there"
 	}
 	# As before what is sent again.
 	cat "$SRC/core/seed/box/lib.sh" "$SRC/core/seed/box/clear.sh" |
-		by_root exec "$project" -- sh -s /workspace
+		by_root exec "$project" -e AGENTBOX_MOUNTS=1 -- sh -s /workspace
 	run by_root exec "$project" -- find . ! -type d
 	is "$(printf '%s\n' "$out" | grep -cv '^./in/da ta\|^./one$')" 0 "$project: emptied"
 	is "$(cat "$ws/file" "$ws/deep/file" "$ws/new")" "theirs

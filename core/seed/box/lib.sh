@@ -17,9 +17,9 @@ fail() {
 [ -n "${HOME-}" ] || fail 'HOME is not set in the box'
 
 # What is mounted below the workspace is not of the project: its paths there, one a line, as
-# /proc writes them.
+# /proc writes them, where the box has mounts at all.
 mounts=
-while read -r _ _ _ _ mount _; do
+[ -z "${AGENTBOX_MOUNTS-}" ] || while read -r _ _ _ _ mount _; do
 	case $mount in
 	"$dir"/?*) mounts="$mounts${mount#"$dir"/}
 " ;;
