@@ -171,6 +171,27 @@ if ab doctor --provider local >/dev/null 2>&1; then
 		no 'local: is read-only' ab exec own -- sh -c 'echo y >/mnt/ro/new'
 		ok 'local: unless rw' ab exec own -- sh -c 'echo y >/mnt/rw/new || [ ! -w /mnt/rw ]'
 		ok 'local: a volume' ab exec own -- sh -c 'echo kept >/mnt/cache/x'
+		mkdir -p "$T/outer/inner" "$T/child"
+		for order in 1 2; do
+			out_of="--mount $T/outer:/mnt/o" in_it="--mount $T/child:/mnt/o/inner:rw"
+			[ $order = 1 ] || { swap=$out_of out_of=$in_it in_it=$swap; }
+			ok "local: B037 a mount in one for reading only, order $order" \
+				ab create $L -n "b037-$order" $out_of $in_it
+			ok "local: B037 the inner one may be written to, order $order" \
+				ab exec "b037-$order" -- sh -c 'test -d /mnt/o/inner &&
+				{ echo x >/mnt/o/inner/x || [ ! -w /mnt/o/inner ]; } &&
+				! echo x >/mnt/o/x'
+			ab destroy "b037-$order" -y >/dev/null 2>&1
+		done
+		run ab create $L -n b037 --mount "$T/outer:/mnt/o" --mount "$T/child:/mnt/o/missing"
+		case $status:$err in
+		0:* | [126]:*missing*) pass 'local: B037 no place for it: works, or is said' ;;
+		*)
+			fail 'local: B037 no place for it: works, or is said'
+			diag "$status $err"
+			;;
+		esac
+		is "$(ls "$T/outer")" inner 'local: B037 nothing is made here for it'
 		one_line_error 1 "box 'own'" 'local: in use' ab volume rm cache $L
 		ok 'local: away' ab destroy own -y
 		ok 'local: read-only' ab create $L -n fixed --readonly --setup 'echo s >setup' \

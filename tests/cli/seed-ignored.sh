@@ -55,7 +55,7 @@ list='find . -name .git -prune -o -type f -print | LC_ALL=C sort | tr "\n" " "'
 	mkdir "$T/plain" && mkfifo "$T/plain/fifo" && echo f >"$T/plain/f"
 	ok 'a plain tree with a FIFO' ab create $P -n plain -w "$T/plain"
 	like "$out" "1 socket, FIFO or device stays here, first 'fifo'" 'that it stays is said'
-	mkdir -p d/e && mkfifo d/e/fifo d/z && mkfifo f.ignored && echo '*.ignored' >.git/info/exclude
+	mkdir -p d/e && mkfifo d/e/fifo d/z f.ignored && echo '*.ignored' >.git/info/exclude
 	ok 'a repository with FIFOs' ab create $P -n fifos
 	like "$out" "2 sockets, FIFOs or devices stay here, first 'd/e/fifo'" 'that is said too'
 }

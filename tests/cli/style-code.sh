@@ -34,6 +34,15 @@ for rule in spdx banned no-fork function-length file-length line-length comments
 	ok "$rule" lint "$rule" "$SRC"
 done
 
+# The helper that unpacks seeds does so in the box.
+is "$(cd "$SRC" && grep -rlE 'archive_read_(new|next)|read_next_header|archive_write_disk' core \
+	providers sdk --include='*.[ch]' | LC_ALL=C sort | tr '\n' ' ')" \
+	'core/util/archive-extract.c core/util/archive.h providers/local/tar-unpack.c ' \
+	'B044 one function unpacks what comes from a box'
+is "$(cd "$SRC" && grep -rn 'abx_tar_extract(' core providers sdk --include='*.c' | cut -d: -f1 |
+	LC_ALL=C sort | tr '\n' ' ')" 'core/box/copy.c core/util/archive-extract.c ' \
+	'B044 and one place calls it'
+
 printf '/* MIT */\n' >"$bad/a.c"
 code 1 'spdx is found: another first line' lint spdx "$T/tree"
 rm "$bad/a.c"

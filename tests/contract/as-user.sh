@@ -65,8 +65,8 @@ for who in many single; do
 	suites='exec transfer seed lifecycle snapshot url egress'
 	[ "$who" = single ] || suites="$suites kill"
 	# What a repository is like does not depend on how many ids its owner has.
-	parts='states files back'
-	[ "$who" = many ] || parts='files back'
+	parts='states files back ways'
+	[ "$who" = many ] || parts='files back ways'
 	export parts
 	for suite in ${AGENTBOX_TEST_SUITES:-$suites}; do
 		as "$who" agentbox-provider-check --live local "$suite" \

@@ -7,7 +7,7 @@
 #	B022  from a URL: create takes a directory; a create that fails is here
 #	B037  mounts are an option of create, tested with the others (tests/cli/create-options.sh)
 #	B044  there is no export of a checkpoint; one function unpacks everything that comes from a
-#	      box (core/util/archive.h, tests/unit/test-archive.c)
+#	      box (core/util/archive.h), which tests/cli/style-code.sh looks after
 #	B048  what a foreign tar brings: tests/unit/test-archive.c
 #	B050, B051, B052  uploads by a service's API: with the first provider that has one
 #	B058  full disks need a file system of their own: tests/cli/seed-killed.sh
@@ -17,7 +17,7 @@ here=$(cd "${0%/*}" && pwd -P) || exit 99
 
 have git || skip_all 'no git'
 . "$here/seed-functions.sh"
-for part in ${AGENTBOX_CONTRACT_PARTS:-states files back}; do
+for part in ${AGENTBOX_CONTRACT_PARTS:-states files back ways}; do
 	# shellcheck disable=SC1090
 	. "$here/seed-$part.sh"
 done

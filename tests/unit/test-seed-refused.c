@@ -14,8 +14,8 @@ static const struct refused {
 } refused[] = {
 	{"git init -q --bare .", ABX_ENOTSUP, "bare"},
 	{ONE "git config core.bare true", ABX_ENOTSUP, "bare"},
-	{ONE "mv .git ../moved && git config -f ../moved/config core.worktree ../../other && mkdir ../other && "
-	     "mv ../moved .git",
+	{ONE "mkdir ../other && mv .git ../moved && "
+	     "git config -f ../moved/config core.worktree ../../other && mv ../moved .git",
 	 ABX_ENOTSUP, "core.worktree"},
 	{"mkdir .git && echo x >x", ABX_ENOTSUP, "not a git repository"},
 	{"git init -q --object-format=sha256 . && " COMMIT, ABX_ENOTSUP, "sha256"},
