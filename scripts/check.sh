@@ -10,13 +10,15 @@ usage()
 usage: check.sh [--no-install] [--keep] [STAGE...]
 
 Stages, all by default:
-  gcc      build with gcc, warnings are errors, and run the tests
-  clang    build with clang, AddressSanitizer and UBSan, and run the tests
+  gcc      make the tarball, build it alone and read-only with gcc, warnings are errors, and run the
+           tests
+  clang    build the tree with clang, AddressSanitizer and UBSan, and run the tests
   install  install the gcc build into a scratch prefix and use it from there
-  dist     make distcheck: the tarball alone builds, passes and installs
   code     clang-format, clang-tidy, shellcheck
+  dist     uninstall and distclean of the gcc build leave nothing; make distcheck with a few tests
 
-Works on a copy below $TMPDIR (/tmp), which is removed at the end; the tree is not written to.
+They run in this order, on a copy below $TMPDIR (/tmp), which is removed at the end; the tree is
+not written to.
   --no-install  do not install missing packages
   --keep        keep the copy with its logs
 END
@@ -41,7 +43,7 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-: "${stages:=gcc clang install dist code}"
+: "${stages:=gcc clang install code dist}"
 
 root=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 passed=0
@@ -126,12 +128,22 @@ bootstrap()
 	copy_tree && cd "$tree" && autoreconf -fi
 }
 
-build() # NAME CONFIGURE-ARG...
+# What others get, unpacked as `make distcheck` does: nobody may write there.
+unpack_tarball()
+(
+	mkdir "$work/pack" "$work/source" && cd "$work/pack" || exit 1
+	"$tree/configure" && bounded make -j"$jobs" dist &&
+		tar -x -f agentbox-*.tar.xz --strip-components=1 -C "$work/source" &&
+		chmod -R a-w "$work/source"
+)
+
+build() # NAME SOURCE CONFIGURE-ARG...
 (
 	name=$1
-	shift
+	source=$2
+	shift 2
 	mkdir -p "$work/$name" && cd "$work/$name" || exit 1
-	"$tree/configure" "$@" && bounded make -j"$jobs"
+	"$source/configure" "$@" && bounded make -j"$jobs"
 )
 
 # A line of tests/skips allows this one: TEST | PATTERN | WHY.
@@ -220,18 +232,21 @@ stage_gcc()
 	run_tests gcc
 }
 
-# The other stages stand on this build.
+# The other stages stand on this build.  Its source is named as `make distcheck` does, relatively.
 have_gcc_build()
 {
 	[ ! -e "$work/gcc/agentbox" ] || return 0
-	point 'gcc: build with --enable-werror' build gcc CC=gcc --enable-werror \
-		--prefix="$work/prefix"
+	[ ! -e "$work/source" ] || return 1
+	point 'gcc: make dist' unpack_tarball &&
+		point 'gcc: the tarball alone builds with --enable-werror' build gcc ../source \
+			CC=gcc --enable-werror --prefix="$work/prefix"
 }
 
 stage_clang()
 {
-	point 'clang: build with --enable-sanitizer=address,undefined' build clang CC=clang \
-		CFLAGS='-O1 -g' --enable-werror --enable-sanitizer=address,undefined || return
+	point 'clang: build with --enable-sanitizer=address,undefined' build clang "$tree" \
+		CC=clang CFLAGS='-O1 -g' --enable-werror \
+		--enable-sanitizer=address,undefined || return
 	ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1
 	UBSAN_OPTIONS=print_stacktrace=1
 	export ASAN_OPTIONS UBSAN_OPTIONS
@@ -277,13 +292,6 @@ stage_install()
 	done
 }
 
-stage_dist()
-{
-	have_gcc_build || return
-	point 'dist: make distcheck' bounded make -C "$work/gcc" -j"$jobs" distcheck \
-		DISTCHECK_CONFIGURE_FLAGS=--enable-werror
-}
-
 # Names the files; `clang-format -i FILE` mends one.
 format()
 (
@@ -321,9 +329,63 @@ stage_code()
 	have_gcc_build && point 'code: clang-tidy' tidy
 }
 
+# The rules of automake's that follow are those which `make distcheck` applies.
+in_gcc_build()
+{
+	bounded make -C "$work/gcc" "$@"
+}
+
+uninstall_from() # DIRECTORY ARG...
+{
+	where=$1
+	shift
+	in_gcc_build "$@" uninstall &&
+		in_gcc_build "$@" distuninstallcheck_dir="$where" distuninstallcheck
+}
+
+uninstalls()
+{
+	in_gcc_build install && uninstall_from "$work/prefix"
+}
+
+# Nobody may write to the prefix meanwhile.
+uninstalls_destdir()
+{
+	mkdir "$work/dest" && chmod -R a-w "$work/prefix" &&
+		in_gcc_build DESTDIR="$work/dest" install &&
+		uninstall_from "$work/dest" DESTDIR="$work/dest"
+}
+
+# All tests ran in the stage gcc; these stand for each kind of them.
+few_tests='tests/unit/test-config tests/abi/symbols.sh tests/cli/config.sh
+	tests/cli/style-headers.sh tests/cli/style-manual.sh tests/contract/finds.sh'
+
+distcheck()
+{
+	in_gcc_build -j"$jobs" distcheck DISTCHECK_CONFIGURE_FLAGS=--enable-werror \
+		TESTS="$(echo $few_tests)"
+}
+
+distcleans()
+{
+	rm -f "$work"/gcc/agentbox-*.tar.xz && in_gcc_build distcleancheck
+}
+
+stage_dist()
+{
+	have_gcc_build || return
+	point 'dist: make uninstall leaves nothing' uninstalls
+	point 'dist: nor with DESTDIR' uninstalls_destdir
+	point 'dist: make distcheck, with a few tests' distcheck
+	point 'dist: make distclean leaves nothing' distcleans
+}
+
 if point 'make configure from a copy of the tree' bootstrap; then
-	for stage in $stages; do
-		"stage_$stage"
+	# The last one empties the build that others stand on.
+	for stage in gcc clang install code dist; do
+		case " $stages " in
+		*" $stage "*) "stage_$stage" ;;
+		esac
 	done
 fi
 say 'done'
