@@ -127,34 +127,21 @@ int32_t local_source_unpack(struct abx_session *s, struct abx_call *call, int di
 	return r;
 }
 
+static bool box_is_over(const struct local_box *b, const char *key)
+{
+	return b->image && strcmp(b->image, key) == 0;
+}
+
 bool local_image_user(const struct abx_session *s, const char *key, char *user, size_t size)
 {
-	DIR *d = abx_fs_opendir(s->boxes_fd, ".");
-	struct dirent *e;
-	bool used = !d;
+	char box[LOCAL_USER_MAX];
 
-	(void)snprintf(user, size, "unknown");
-	while (d && !used && (e = readdir(d))) {
-		struct local_box b = LOCAL_BOX_INIT;
-		int r;
-
-		if (!local_id_valid(e->d_name))
-			continue;
-		r = local_box_open(s, e->d_name, &b);
-		/* A record that cannot be read may name any image. */
-		used = r == 0 ? b.image && strcmp(b.image, key) == 0 : r != -ENOENT;
-		if (used)
-			(void)snprintf(user, size, "box %.100s",
-				       r == 0 && b.name ? b.name : e->d_name);
-		local_box_release(&b);
+	if (local_box_uses(s, box_is_over, key, box, sizeof(box))) {
+		(void)snprintf(user, size, "box %.100s", box);
+		return true;
 	}
-	if (d)
-		(void)closedir(d);
-	if (!used && local_snapshot_needs_image(s, key)) {
-		(void)snprintf(user, size, "a snapshot");
-		used = true;
-	}
-	return used;
+	(void)snprintf(user, size, "a snapshot");
+	return local_snapshot_needs_image(s, key);
 }
 
 static bool is_used(const struct abx_session *s, const char *key)

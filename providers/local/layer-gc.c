@@ -19,6 +19,7 @@
 #define DEAD "dead-"
 
 struct named {
+	const struct abx_session *session;
 	char (*lid)[LOCAL_LID_SIZE];
 	size_t n, cap;
 };
@@ -48,30 +49,14 @@ static int add_snapshot(void *ctx, const char *ref, const struct local_snapshot 
 	return n ? add_chain(ctx, &n->chain) : -EPROTO;
 }
 
-static int add_boxes(const struct abx_session *s, struct named *v)
+static int add_box(void *ctx, const char *id, const struct local_box *b)
 {
-	DIR *d = abx_fs_opendir(s->boxes_fd, ".");
-	struct dirent *e;
-	int r = d ? 0 : -errno;
+	struct named *v = ctx;
+	struct local_chain chain;
+	int r = b ? local_chain_named(v->session, b, &chain) : -EPROTO;
 
-	while (r == 0 && (e = readdir(d))) {
-		struct local_box b = LOCAL_BOX_INIT;
-		struct local_chain chain;
-
-		if (!local_id_valid(e->d_name))
-			continue;
-		r = local_box_open(s, e->d_name, &b);
-		if (r == 0)
-			r = local_chain_named(s, &b, &chain);
-		if (r == 0)
-			r = add_chain(v, &chain);
-		else if (r == -ENOENT)
-			r = 0;
-		local_box_release(&b);
-	}
-	if (d)
-		(void)closedir(d);
-	return r;
+	(void)id;
+	return r == 0 ? add_chain(v, &chain) : r == -ENOENT ? 0 : r;
 }
 
 static int compare(const void *a, const void *b)
@@ -148,7 +133,7 @@ static void come_again(const struct abx_session *s)
 
 void local_layers_collect(const struct abx_session *s, struct abx_call *call)
 {
-	struct named v = {.n = 0};
+	struct named v = {.session = s};
 	int lock = open_lock(s);
 	int r = -1;
 
@@ -156,7 +141,7 @@ void local_layers_collect(const struct abx_session *s, struct abx_call *call)
 		remove_half_written(s);
 		r = local_snapshot_each(s, add_snapshot, &v);
 		if (r == 0)
-			r = add_boxes(s, &v);
+			r = local_box_each(s, add_box, &v);
 		if (r == 0) {
 			if (v.n)
 				qsort(v.lid, v.n, sizeof(*v.lid), compare);

@@ -132,6 +132,13 @@ int local_read_json(int dir_fd, const char *name, cJSON **ret);
 /* -ENOENT: there is no such box.  -EPROTO: its record is damaged. */
 int local_box_open(const struct abx_session *s, const char *id, struct local_box *ret);
 void local_box_release(struct local_box *b);
+/* b is NULL where the record cannot be read; ends with the first visit that is not 0. */
+int local_box_each(const struct abx_session *s,
+		   int (*visit)(void *ctx, const char *id, const struct local_box *b), void *ctx);
+/* Does, or may, any box use it?  Then `user` is which, by name where it has one. */
+bool local_box_uses(const struct abx_session *s,
+		    bool (*uses)(const struct local_box *b, const char *what), const char *what,
+		    char *user, size_t size);
 #define LOCAL_BOX_INIT                                                       \
 	{                                                                    \
 		.dir_fd = -1, .gate_fd = -1, .cgroup_fd = { -1, -1, -1, -1 } \

@@ -218,6 +218,55 @@ void local_box_release(struct local_box *b)
 	*b = (struct local_box)LOCAL_BOX_INIT;
 }
 
+int local_box_each(const struct abx_session *s,
+		   int (*visit)(void *ctx, const char *id, const struct local_box *b), void *ctx)
+{
+	DIR *d = abx_fs_opendir(s->boxes_fd, ".");
+	struct dirent *e;
+	int r = d ? 0 : -errno;
+
+	while (r == 0 && (e = readdir(d))) {
+		struct local_box b = LOCAL_BOX_INIT;
+
+		if (!local_id_valid(e->d_name))
+			continue;
+		r = local_box_open(s, e->d_name, &b);
+		r = r == -ENOENT ? 0 : visit(ctx, e->d_name, r == 0 ? &b : NULL);
+		local_box_release(&b);
+	}
+	if (d)
+		(void)closedir(d);
+	return r;
+}
+
+struct question {
+	bool (*uses)(const struct local_box *b, const char *what);
+	const char *what;
+	char *user;
+	size_t size;
+};
+
+/* A record that cannot be read may name anything. */
+static int ask(void *ctx, const char *id, const struct local_box *b)
+{
+	const struct question *q = ctx;
+
+	if (b && !q->uses(b, q->what))
+		return 0;
+	(void)snprintf(q->user, q->size, "%.100s", b && b->name ? b->name : id);
+	return 1;
+}
+
+bool local_box_uses(const struct abx_session *s,
+		    bool (*uses)(const struct local_box *b, const char *what), const char *what,
+		    char *user, size_t size)
+{
+	struct question q = {uses, what, user, size};
+
+	(void)snprintf(user, size, "unknown");
+	return local_box_each(s, ask, &q) != 0;
+}
+
 int32_t local_box_lock(const struct abx_session *s, struct abx_call *call,
 		       const struct local_box *b)
 {

@@ -226,31 +226,6 @@ int32_t local_volume_list(struct abx_session *s, struct abx_call *call,
 	return r;
 }
 
-/* Which box has it, if any: "" when a record cannot be read, which may name any volume. */
-static bool find_user(const struct abx_session *s, const char *name, char *user, size_t size)
-{
-	DIR *d = abx_fs_opendir(s->boxes_fd, ".");
-	bool used = !d;
-	struct dirent *e;
-
-	(void)snprintf(user, size, "unknown");
-	while (d && !used && (e = readdir(d))) {
-		struct local_box b = LOCAL_BOX_INIT;
-		int r;
-
-		if (!local_id_valid(e->d_name))
-			continue;
-		r = local_box_open(s, e->d_name, &b);
-		used = r == 0 ? local_mounts_use_volume(&b, name) : r != -ENOENT;
-		if (used)
-			(void)snprintf(user, size, "%.100s", r == 0 && b.name ? b.name : e->d_name);
-		local_box_release(&b);
-	}
-	if (d)
-		(void)closedir(d);
-	return used;
-}
-
 int32_t local_volume_delete(struct abx_session *s, struct abx_call *call, const char *id)
 {
 	struct abx_resource res = {ABX_INIT(struct abx_resource), .kind = "volume", .id = id,
@@ -265,7 +240,7 @@ int32_t local_volume_delete(struct abx_session *s, struct abx_call *call, const 
 		r = open_locked(s, call, id, LOCK_EX, &fd);
 	if (r == ABX_ENOTFOUND)
 		return local_fail(call, r, NULL, "volume: %s: there is no such volume", id);
-	if (r == ABX_OK && find_user(s, id, user, sizeof(user)))
+	if (r == ABX_OK && local_box_uses(s, local_mounts_use_volume, id, user, sizeof(user)))
 		r = local_fail(call, ABX_ESTATE, "destroy that box first",
 			       "volume: %s: box %s has it", id, user);
 	if (r != ABX_OK)
