@@ -8,13 +8,12 @@
 #include "core/seed/back-fetch.h"
 #include "core/seed/back-host.h"
 #include "core/seed/back-io.h"
+#include "core/seed/index.h"
 #include "core/util/beneath.h"
 #include "core/util/mem.h"
 #include "core/util/rand.h"
 #include "core/util/sha1.h"
 
-#define MODE_LINK 0120000U
-#define MODE_PROGRAM 0100755U
 #define TMP_NAME_BYTES 40
 
 struct apply {
@@ -171,15 +170,15 @@ static int on_begin(void *ctx, size_t i, uint64_t size, struct abx_err *err)
 	}
 	abx_rand_hex(hex, 16);
 	(void)snprintf(a->tmp, sizeof(a->tmp), ".agentbox-%s.tmp", hex);
-	if (c->mode == MODE_LINK)
+	if (c->mode == ABX_MODE_LINK)
 		return 0;
 	/* The user's umask counts for new files. */
-	a->fd = abx_fs_open_unnamed(a->dirfd, ".", c->mode == MODE_PROGRAM ? 0777 : 0666);
+	a->fd = abx_fs_open_unnamed(a->dirfd, ".", c->mode == ABX_MODE_EXEC ? 0777 : 0666);
 	a->unnamed = a->fd >= 0;
 	if (!a->unnamed)
 		a->fd = openat(a->dirfd, a->tmp,
 			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			       c->mode == MODE_PROGRAM ? 0777 : 0666);
+			       c->mode == ABX_MODE_EXEC ? 0777 : 0666);
 	if (a->fd < 0)
 		fail_write(a, c, errno);
 	return 0;
@@ -194,7 +193,7 @@ static int on_data(void *ctx, size_t i, const void *data, size_t len, struct abx
 	(void)err;
 	if (a->dirfd < 0) /* nothing to do, or a problem */
 		return 0;
-	if (c->mode != MODE_LINK) {
+	if (c->mode != ABX_MODE_LINK) {
 		r = abx_fs_write_all(a->fd, data, len);
 		if (r < 0)
 			fail_write(a, c, -r);
@@ -218,7 +217,7 @@ static int keep_mode(struct apply *a, const struct abx_change *c)
 	if (fstatat(a->dirfd, a->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	mode = st.st_mode & 0777;
-	mode = c->mode == MODE_PROGRAM ? mode | (mode & 0444) >> 2 : mode & ~(mode_t)0111;
+	mode = c->mode == ABX_MODE_EXEC ? mode | (mode & 0444) >> 2 : mode & ~(mode_t)0111;
 	return fchmod(a->fd, mode) < 0 ? -errno : 0;
 }
 
@@ -226,7 +225,7 @@ static int finish_tmp(struct apply *a, const struct abx_change *c)
 {
 	int r;
 
-	if (c->mode == MODE_LINK) {
+	if (c->mode == ABX_MODE_LINK) {
 		a->target[a->target_len] = '\0';
 		if (strlen(a->target) != a->target_len ||
 		    !abx_link_stays_beneath(c->path, a->target))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/seed/back-path.h"
+#include "core/seed/index.h"
 #include "core/util/beneath.h"
 #include "core/util/mem.h"
 

@@ -10,7 +10,6 @@
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
-#define MODE_GITLINK 0160000U
 #define NESTED "a repository of its own, not brought back"
 #define LARGE "larger than what may come back (--max-file)"
 #define SPECIAL "neither a file nor a directory nor a symbolic link"
@@ -68,7 +67,8 @@ static struct abx_change *add(struct list *l, const char *path, enum abx_change_
 
 static bool parse_mode(const char *text, uint32_t *ret)
 {
-	static const uint32_t known[] = {0, 0100644, 0100755, 0120000, MODE_GITLINK};
+	static const uint32_t known[] = {0, ABX_MODE_FILE, ABX_MODE_EXEC, ABX_MODE_LINK,
+					 ABX_MODE_GITLINK};
 	uint32_t mode = 0;
 
 	for (int i = 0; i < 6; i++) {
@@ -136,7 +136,7 @@ static bool parse_record(const char *r, const char *path, struct list *l)
 	c->old_mode = old_mode;
 	if (old_mode)
 		c->old_blob = abx_xstrndup(r + 15, 2 * ABX_OID_BYTES);
-	if (mode == MODE_GITLINK || old_mode == MODE_GITLINK)
+	if (mode == ABX_MODE_GITLINK || old_mode == ABX_MODE_GITLINK)
 		abx_change_fail(c, NESTED);
 	return true;
 }
@@ -191,7 +191,7 @@ static bool parse_left(const char *prefix, const char **at, const char *end, str
 			return false;
 		/* A repository in which there is nothing. */
 		if (s[strlen(s) - 1] != '/')
-			note(notes, path, 0100644, LEFT);
+			note(notes, path, ABX_MODE_FILE, LEFT);
 	}
 	return s != NULL;
 }
@@ -203,7 +203,7 @@ static bool parse_note(const char *s, const char **at, const char *end, struct l
 	if (notes->out->len >= ABX_CHANGES_MAX)
 		return false;
 	if ((path = behind(s, "large")) && *path)
-		note(notes, path, 0100644, LARGE);
+		note(notes, path, ABX_MODE_FILE, LARGE);
 	else if ((path = behind(s, "special")) && *path)
 		note(notes, path, 0, SPECIAL);
 	else

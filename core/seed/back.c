@@ -18,7 +18,6 @@
 #include "core/util/parse.h"
 #include "core/util/sha1.h"
 
-#define MODE_LINK 0120000U
 #define STDERR_MAX ((size_t)1 << 20)
 
 int abx_back_check_tree(const struct abx_back *back, struct abx_err *err)
@@ -175,7 +174,7 @@ static int check_links(const struct abx_box_io *io, const struct abx_back *back,
 	for (size_t i = 0; i < changes->len; i++) {
 		struct abx_change *c = &changes->items[i];
 
-		if (c->problem || c->mode != MODE_LINK)
+		if (c->problem || c->mode != ABX_MODE_LINK)
 			continue;
 		chosen[fetch.len] = c;
 		ids[fetch.len++] = c->blob;

@@ -22,7 +22,7 @@ enum abx_change_kind {
 struct abx_change {
 	char *path; /* relative, bytes as in the box */
 	enum abx_change_kind kind;
-	uint32_t mode;	   /* new: 0100644, 0100755, 0120000; 0 when deleted */
+	uint32_t mode;	   /* new, as in an index; 0 when deleted */
 	char *blob;	   /* new object id, NULL when deleted */
 	uint32_t old_mode; /* what it began with; 0 when added */
 	char *old_blob;	   /* NULL when added */

@@ -10,7 +10,6 @@
 #include "core/seed/stream-git.h"
 #include "core/util/parse.h"
 
-#define MODE_GITLINK 0160000U
 #define ANSWER_MAX ((size_t)4 << 20)
 
 /* ---- which ---- */
@@ -144,7 +143,7 @@ static int add_sizes(const struct abx_seed_repo *r, struct abx_seed_files *files
 		const struct abx_lfs_file *lfs = abx_lfs_of_entry(&r->lfs, i);
 		char id[2 * ABX_OID_BYTES + 1];
 
-		if (r->index.entries[i].mode == MODE_GITLINK)
+		if (r->index.entries[i].mode == ABX_MODE_GITLINK)
 			continue;
 		files->files++;
 		if (lfs && lfs->here)

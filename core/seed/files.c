@@ -13,9 +13,6 @@
 
 #define NESTED_REMEDY "give it a box of its own with -w, or list it in .gitignore"
 
-#define MODE_TREE 0040000U
-#define MODE_GITLINK 0160000U
-
 struct collect {
 	const char *workspace, *prefix;
 	const struct abx_seed_known *known;
@@ -203,7 +200,7 @@ static int add_known(struct collect *c, const char *path, const struct abx_index
 		return r;
 	if (S_ISDIR(st.st_mode))
 		return add_directory(c, dirfd, name, path,
-				     tracked && tracked->mode == MODE_GITLINK);
+				     tracked && tracked->mode == ABX_MODE_GITLINK);
 	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) {
 		char text[256];
 
@@ -235,7 +232,7 @@ static int add_tracked(struct collect *c, size_t i, struct abx_err *err)
 	if (i && strcmp(e->path, k->index->entries[i - 1].path) == 0)
 		return 0;
 	/* A directory of a sparse index, of which nothing is checked out. */
-	if (e->mode == MODE_TREE)
+	if (e->mode == ABX_MODE_TREE)
 		return 0;
 	return add_known(c, e->path, e, same, err);
 }

@@ -263,6 +263,15 @@ void abx_index_release(struct abx_index *index)
 	index->len = 0;
 }
 
+uint32_t abx_git_mode(mode_t mode)
+{
+	if (S_ISLNK(mode))
+		return ABX_MODE_LINK;
+	if (S_ISREG(mode))
+		return mode & S_IXUSR ? ABX_MODE_EXEC : ABX_MODE_FILE;
+	return 0;
+}
+
 void abx_oid_hex(const unsigned char oid[ABX_OID_BYTES], char text[2 * ABX_OID_BYTES + 1])
 {
 	static const char digits[] = "0123456789abcdef";

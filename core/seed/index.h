@@ -17,10 +17,20 @@
 
 #define ABX_OID_BYTES 20
 
+/* What git knows of a file: its kind, and whether its owner may run it. */
+#define ABX_MODE_FILE 0100644U
+#define ABX_MODE_EXEC 0100755U
+#define ABX_MODE_LINK 0120000U
+#define ABX_MODE_GITLINK 0160000U /* a commit: a submodule */
+#define ABX_MODE_TREE 0040000U	  /* a directory, in a sparse index */
+
+/* FILE, EXEC or LINK of a st_mode; 0 for all else. */
+uint32_t abx_git_mode(mode_t mode);
+
 struct abx_index_entry {
 	const char *path;
 	unsigned char oid[ABX_OID_BYTES];
-	uint32_t mode; /* 0100644, 0100755, 0120000, 0160000, 0040000 in a sparse index */
+	uint32_t mode; /* ABX_MODE_... */
 	uint8_t stage; /* not 0: unmerged */
 	size_t at;     /* where it is in the bytes */
 	bool assume_valid, skip_worktree, intent_to_add;

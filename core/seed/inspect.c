@@ -9,7 +9,6 @@
 #include "core/util/parse.h"
 
 #define MAX_REPOS 10000
-#define MODE_GITLINK 0160000U
 
 void abx_seed_note(struct abx_seed *s, const char *fmt, ...)
 {
@@ -110,7 +109,7 @@ static int add_all_modules(struct abx_seed *s, size_t at, struct abx_err *err)
 	for (size_t i = 0; i < r->index.len && code == 0; i++) {
 		const size_t n = s->n_repos;
 
-		if (r->index.entries[i].mode == MODE_GITLINK)
+		if (r->index.entries[i].mode == ABX_MODE_GITLINK)
 			code = add_module(s, r, i, err);
 		if (code == 0 && s->n_repos > n)
 			code = add_all_modules(s, n, err);

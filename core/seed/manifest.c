@@ -16,15 +16,6 @@
 #define BROUGHT "brought "
 #define NO_OID "0000000000000000000000000000000000000000"
 
-uint32_t abx_git_mode(mode_t mode)
-{
-	if (S_ISLNK(mode))
-		return 0120000;
-	if (S_ISREG(mode))
-		return mode & S_IXUSR ? 0100755 : 0100644;
-	return 0;
-}
-
 void abx_manifest_add(struct abx_manifest *m, const char *path, const struct stat *st,
 		      const char *oid)
 {
@@ -167,7 +158,7 @@ static bool parse_numbers(const char *text, struct abx_manifest_entry *e)
 /* "brought MODE OID" */
 static bool parse_brought(const char *text, const char *path, struct abx_manifest *m)
 {
-	static const uint32_t known[] = {0, 0100644, 0100755, 0120000};
+	static const uint32_t known[] = {0, ABX_MODE_FILE, ABX_MODE_EXEC, ABX_MODE_LINK};
 	char said[sizeof(BROUGHT) + 8];
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(known); i++) {

@@ -15,10 +15,6 @@
 #include "core/util/err.h"
 #include "core/util/sha1.h"
 
-/* Git knows of a mode only what kind of file it is and whether its owner may run it: 0100644,
- * 0100755 or 0120000; 0 for all else. */
-uint32_t abx_git_mode(mode_t mode);
-
 struct abx_manifest_entry {
 	char *path;
 	mode_t mode; /* st_mode */

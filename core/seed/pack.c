@@ -13,7 +13,6 @@
 #define CHEAP_DEPTH 1000
 #define ID_LEN (2 * (size_t)ABX_OID_BYTES)
 #define SHALLOW_MAX ((size_t)64 << 20)
-#define PACKED_REFS_MAX ((size_t)256 << 20)
 
 /* The host's index is about the host's work tree. */
 static void name_index(const struct abx_seed_repo *r, struct abx_git *git)
@@ -212,17 +211,14 @@ static int add_underway(const struct abx_seed_repo *r, struct abx_buf *in, struc
 /* Does HEAD name a commit?  Asked before git status has answered. */
 static bool has_head(const struct abx_seed_repo *r)
 {
-	abx_auto(abx_buf) struct abx_buf packed = ABX_BUF_INIT(PACKED_REFS_MAX);
-	abx_autofree char *loose = NULL, *path = NULL, *line = NULL;
+	abx_autofree char *loose = NULL, *line = NULL;
 
 	if (!r->head_branch)
 		return true;
 	loose = abx_xasprintf("%s/refs/heads/%s", r->place.common_dir, r->head_branch);
-	if (access(loose, F_OK) == 0)
-		return true;
-	path = abx_xasprintf("%s/packed-refs", r->place.common_dir);
 	line = abx_xasprintf(" refs/heads/%s\n", r->head_branch);
-	return abx_fs_read(AT_FDCWD, path, &packed) == 0 && packed.len && strstr(packed.data, line);
+	return access(loose, F_OK) == 0 ||
+	       abx_seed_repo_packs(r, (const char *const[]){line, NULL});
 }
 
 int abx_seed_pack_start(struct abx_seed_repo *r, int64_t depth, struct abx_err *err)

@@ -130,18 +130,28 @@ struct jobs {
 	struct abx_git_job config, attrs, status, refs, included;
 };
 
+bool abx_seed_repo_packs(const struct abx_seed_repo *r, const char *const texts[])
+{
+	abx_auto(abx_buf) struct abx_buf packed = ABX_BUF_INIT(PACKED_REFS_MAX);
+	abx_autofree char *path = abx_xasprintf("%s/packed-refs", r->place.common_dir);
+	bool found = false;
+
+	if (abx_fs_read(AT_FDCWD, path, &packed) < 0)
+		return false;
+	for (size_t i = 0; texts[i] && !found; i++)
+		found = strstr(abx_buf_str(&packed), texts[i]);
+	return found;
+}
+
 /* Is there any such ref?  Looking is cheaper than asking git. */
 static bool refs_matter(const struct abx_seed_repo *r)
 {
-	abx_auto(abx_buf) struct abx_buf packed = ABX_BUF_INIT(PACKED_REFS_MAX);
+	static const char *const packed[] = {" refs/replace/", " refs/bisect/", NULL};
 	abx_autofree char *replace = abx_xasprintf("%s/refs/replace", r->place.common_dir);
 	abx_autofree char *bisect = abx_xasprintf("%s/refs/bisect", r->place.git_dir);
-	abx_autofree char *path = abx_xasprintf("%s/packed-refs", r->place.common_dir);
 
-	if (access(replace, F_OK) == 0 || access(bisect, F_OK) == 0)
-		return true;
-	return abx_fs_read(AT_FDCWD, path, &packed) == 0 && packed.len &&
-	       (strstr(packed.data, " refs/replace/") || strstr(packed.data, " refs/bisect/"));
+	return access(replace, F_OK) == 0 || access(bisect, F_OK) == 0 ||
+	       abx_seed_repo_packs(r, packed);
 }
 
 static const char *const config_args[] = {"config", "-z", "--list", NULL};

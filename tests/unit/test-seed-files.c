@@ -30,7 +30,7 @@ static void check_entries(const struct abx_index *index)
 	ck_assert_uint_eq(index->len, ABX_N_ELEMENTS(paths));
 	for (size_t i = 0; i < index->len; i++) {
 		ck_assert_str_eq(index->entries[i].path, paths[i]);
-		ck_assert_uint_eq(index->entries[i].mode, 0100644);
+		ck_assert_uint_eq(index->entries[i].mode, ABX_MODE_FILE);
 		ck_assert_int_eq(index->entries[i].assume_valid, i == 4);
 		ck_assert_int_eq(index->entries[i].intent_to_add, i == 3);
 		ck_assert_uint_eq(index->entries[i].stage, 0);
