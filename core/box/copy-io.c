@@ -16,15 +16,12 @@
 int abx_copier_open(struct abx_app *app, struct abx_box *box, struct abx_copier *ret,
 		    struct abx_err *err)
 {
-	int r = abx_box_ensure_running(app, box, err);
+	int r = abx_box_reach(app, box, &ret->cloud, &ret->sandbox, err);
 
-	if (r == 0)
-		r = abx_app_cloud_of(app, box, &ret->cloud, err);
 	if (r < 0)
 		return r;
 	ret->app = app;
 	ret->opts.box_id = box->id;
-	ret->sandbox = abx_cloud_sandbox(box);
 	return 0;
 }
 

@@ -150,13 +150,10 @@ static int find(void *ctx, struct abx_box *box, struct abx_err *err)
 	const struct abx_call_opts o = {.box_id = box->id};
 	struct abx_sandbox s;
 	struct abx_cloud *cloud;
-	int code = 0, r = abx_box_ensure_running(q->app, box, err);
+	int code = 0, r = abx_box_reach(q->app, box, &cloud, &s, err);
 
-	if (r == 0)
-		r = abx_app_cloud_of(q->app, box, &cloud, err);
 	if (r < 0)
 		return r;
-	s = abx_cloud_sandbox(box);
 	r = abx_exec_text(cloud, &o, &s, argv, q->user, FIND_TIMEOUT_MS, &text, &code, err);
 	if (r < 0)
 		return r;

@@ -69,6 +69,18 @@ int abx_box_blame(struct abx_app *app, struct abx_box *box, int r, struct abx_er
 	return ABX_ESTATE;
 }
 
+int abx_box_reach(struct abx_app *app, struct abx_box *box, struct abx_cloud **ret_cloud,
+		  struct abx_sandbox *ret_sandbox, struct abx_err *err)
+{
+	int r = abx_box_ensure_running(app, box, err);
+
+	if (r == 0)
+		r = abx_app_cloud_of(app, box, ret_cloud, err);
+	if (r == 0)
+		*ret_sandbox = abx_cloud_sandbox(box);
+	return r;
+}
+
 int abx_box_work(struct abx_app *app, struct abx_box *box, abx_box_work_fn work, void *ctx,
 		 struct abx_err *err)
 {

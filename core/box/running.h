@@ -21,12 +21,16 @@
 /* Start or resume it if its record does not say that it runs, and say so. */
 int abx_box_ensure_running(struct abx_app *app, struct abx_box *box, struct abx_err *err);
 
+/* The same, and what a call about it takes; anew each time that the work is begun. */
+int abx_box_reach(struct abx_app *app, struct abx_box *box, struct abx_cloud **ret_cloud,
+		  struct abx_sandbox *ret_sandbox, struct abx_err *err);
+
 /* Make it run, whatever its record says, and say so. */
 int abx_box_start_again(struct abx_app *app, struct abx_box *box, struct abx_err *err);
 
 typedef int (*abx_box_work_fn)(void *ctx, struct abx_box *box, struct abx_err *err);
 /*
- * Do `work`, which calls abx_box_ensure_running() once it knows that there is something to do.
+ * Do `work`, which calls abx_box_reach() once it knows that there is something to do.
  * It is called a second time when the box turned out not to run, so it has to be something
  * that can be begun again, and what it keeps of the box (abx_cloud_sandbox) it has to take
  * anew.

@@ -27,13 +27,10 @@ static int work(void *ctx, struct abx_box *box, struct abx_err *err)
 		return abx_err_remedy(err, "its image has no git, or its record was recovered; "
 					   "agentbox cp brings files back");
 	}
-	r = abx_box_ensure_running(&job->cli->app, box, err);
-	if (r == 0)
-		r = abx_app_cloud_of(&job->cli->app, box, &s.cloud, err);
+	r = abx_box_reach(&job->cli->app, box, &s.cloud, &s.sandbox, err);
 	if (r < 0)
 		return r;
 	manifest = abx_home_path(&job->cli->app.home, "boxes/%s/manifest", box->id);
-	s.sandbox = abx_cloud_sandbox(box);
 	s.back.dir = "/workspace";
 	s.back.seed_tree = box->seed_tree;
 	s.back.manifest = manifest;

@@ -69,16 +69,14 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		{0, "since-create", ABX_OPT_KIND_FLAG, &q.how.since_create, NULL,
 		 "only what the box changed, which is what download brings"},
 		{0}};
-	struct abx_args args;
-	int r = abx_opts_parse(cli, opts, argc, argv, &args, err);
+	const char *what;
+	int r = abx_opts_one_box(cli, opts, argc, argv, &what, err);
 
 	if (r != ABX_OPTS_GO)
 		return r;
-	if (args.n_pos > 1 || args.n_rest)
-		return abx_usage(cli, err, "diff takes one box");
 	q.how.form = stat ? ABX_DIFF_STAT : ABX_DIFF_TEXT;
 	q.how.color = isatty(STDOUT_FILENO) && !secure_getenv("NO_COLOR");
-	return abx_changes_run(cli, args.n_pos ? args.pos[0] : NULL, show, &q, err);
+	return abx_changes_run(cli, what, show, &q, err);
 }
 
 const struct abx_cmd abx_cmd_diff = {

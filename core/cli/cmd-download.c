@@ -171,15 +171,13 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		{0, "patch", ABX_OPT_KIND_TEXT, &job.patch, "FILE",
 		 "write a patch for git apply instead (-: to stdout)"},
 		{0}};
-	struct abx_args args;
-	int r = abx_opts_parse(cli, opts, argc, argv, &args, err);
+	const char *what;
+	int r = abx_opts_one_box(cli, opts, argc, argv, &what, err);
 
 	if (r == ABX_OPTS_GO && job.patch && (job.dry || cli->json))
 		r = abx_usage(cli, err, "--patch goes with neither --dry-run nor --json");
-	else if (r == ABX_OPTS_GO && (args.n_pos > 1 || args.n_rest))
-		r = abx_usage(cli, err, "download takes one box");
 	else if (r == ABX_OPTS_GO)
-		r = abx_changes_run(cli, args.n_pos ? args.pos[0] : NULL, work, &job, err);
+		r = abx_changes_run(cli, what, work, &job, err);
 	abx_strv_release(&job.ignored);
 	return r;
 }

@@ -54,18 +54,16 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		{0, "stop", ABX_OPT_KIND_FLAG, &how.stop, NULL,
 		 "processes of the box may end, where that saves a copy"},
 		{0}};
-	struct abx_args args;
+	const char *what;
 	uint64_t n = 1;
-	int r = abx_opts_parse(cli, opts, argc, argv, &args, err);
+	int r = abx_opts_one_box(cli, opts, argc, argv, &what, err);
 
 	if (r != ABX_OPTS_GO)
 		return r;
-	if (args.n_pos > 1 || args.n_rest)
-		return abx_usage(cli, err, "fork takes one box");
 	if (count && (!abx_parse_u64(count, COUNT_MAX, &n) || !n))
 		return abx_usage(cli, err, "--count is a number from 1 to %d", COUNT_MAX);
 	how.count = (uint32_t)n;
-	return fork_box(cli, args.n_pos ? args.pos[0] : NULL, &how, err);
+	return fork_box(cli, what, &how, err);
 }
 
 const struct abx_cmd abx_cmd_fork = {

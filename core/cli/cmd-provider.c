@@ -217,7 +217,7 @@ extern const struct abx_cmd abx_cmd_provider, abx_cmd_provider_probe;
 const struct abx_cmd abx_cmd_provider = {
 	.name = "provider",
 	.usage = "list | info NAME|/PATH/agentbox-NAME.so",
-	.summary = "Which providers there are, and what one of them can do",
+	.summary = "Which providers there are, and what one of them can do.",
 	.help = "`list` reads no more than the note in each file; nothing of a provider runs.\n"
 		"`info` loads the file in a process of its own and shows its table.\n",
 	.run = run,

@@ -139,14 +139,12 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 {
 	struct abx_box box = {0};
 	struct abx_box_list one = {&box, 1};
-	struct abx_args args;
-	int r = abx_opts_parse(cli, NULL, argc, argv, &args, err);
+	const char *what;
+	int r = abx_opts_one_box(cli, NULL, argc, argv, &what, err);
 
 	if (r != ABX_OPTS_GO)
 		return r;
-	if (args.n_pos > 1 || args.n_rest)
-		return abx_usage(cli, err, "status takes one box");
-	r = abx_select_box(&cli->app, args.n_pos ? args.pos[0] : NULL, &box, err);
+	r = abx_select_box(&cli->app, what, &box, err);
 	if (r == 0)
 		r = abx_lifecycle_refresh(&cli->app, &one, err);
 	if (r == 0)

@@ -50,15 +50,12 @@ static int ask(struct job *job, struct abx_box *box, const char *spool, struct a
 	abx_autofree char *base = abx_xstrdup_null(box->base_commit);
 	struct abx_cloud *cloud;
 	struct abx_sandbox sandbox;
-	int r = abx_box_ensure_running(&cli->app, box, err);
+	int r = abx_box_reach(&cli->app, box, &cloud, &sandbox, err);
 
-	if (r == 0)
-		r = abx_app_cloud_of(&cli->app, box, &cloud, err);
 	if (r < 0)
 		return r;
 	a.seed_tree = seed_tree;
 	a.base_commit = base;
-	sandbox = abx_cloud_sandbox(box);
 	return abx_sync(cloud, &opts, &sandbox, &a, &job->got, err);
 }
 
@@ -195,14 +192,12 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		{0, "dry-run", ABX_OPT_KIND_FLAG, &job.dry, NULL, "only say what would happen"},
 		{0}};
 	struct abx_box box = {0};
-	struct abx_args args;
-	int r = abx_opts_parse(cli, opts, argc, argv, &args, err);
+	const char *what;
+	int r = abx_opts_one_box(cli, opts, argc, argv, &what, err);
 
 	if (r != ABX_OPTS_GO)
 		return r;
-	if (args.n_pos > 1 || args.n_rest)
-		return abx_usage(cli, err, "sync takes one box");
-	r = abx_select_box(&cli->app, args.n_pos ? args.pos[0] : NULL, &box, err);
+	r = abx_select_box(&cli->app, what, &box, err);
 	if (r == 0)
 		r = abx_box_work(&cli->app, &box, work, &job, err);
 	if (r == 0)

@@ -223,14 +223,12 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 	bool one = false;
 	const struct abx_opt opts[] = {
 		{'1', "once", ABX_OPT_KIND_FLAG, &one, NULL, "look once, on a terminal too"}, {0}};
-	struct abx_args args;
-	int r = abx_opts_parse(cli, opts, argc, argv, &args, err);
+	const char *what;
+	int r = abx_opts_one_box(cli, opts, argc, argv, &what, err);
 
 	if (r != ABX_OPTS_GO)
 		return r;
-	if (args.n_pos > 1 || args.n_rest)
-		return abx_usage(cli, err, "top takes one box");
-	r = abx_select_box(&cli->app, args.n_pos ? args.pos[0] : NULL, &box, err);
+	r = abx_select_box(&cli->app, what, &box, err);
 	if (r == 0 && (one || cli->json || !isatty(STDOUT_FILENO)))
 		r = once(cli, &box, err);
 	else if (r == 0)

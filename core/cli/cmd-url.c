@@ -21,13 +21,10 @@ static int ask(void *ctx, struct abx_box *box, struct abx_err *err)
 	struct abx_url_req req = {ABX_INIT(struct abx_url_req)};
 	struct abx_sandbox s;
 	struct abx_cloud *cloud;
-	int r = abx_box_ensure_running(&q->cli->app, box, err);
+	int r = abx_box_reach(&q->cli->app, box, &cloud, &s, err);
 
-	if (r == 0)
-		r = abx_app_cloud_of(&q->cli->app, box, &cloud, err);
 	if (r < 0)
 		return r;
-	s = abx_cloud_sandbox(box);
 	req.port = q->port;
 	req.ttl_ms = q->ttl_ms;
 	req.flags = q->ttl_ms ? ABX_URLREQ_SIGNED : 0;

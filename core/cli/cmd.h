@@ -74,6 +74,9 @@ struct abx_args {
 #define ABX_OPTS_GO INT32_MAX /* parsed: carry on.  Anything else is run()'s result. */
 int abx_opts_parse(struct abx_cli *cli, const struct abx_opt *opts, int argc, char **argv,
 		   struct abx_args *ret, struct abx_err *err);
+/* The options of a command that takes one box or none; *ret_what is NULL for none. */
+int abx_opts_one_box(struct abx_cli *cli, const struct abx_opt *opts, int argc, char **argv,
+		     const char **ret_what, struct abx_err *err);
 /* ABX_EUSAGE with the usage line as remedy. */
 int abx_usage(struct abx_cli *cli, struct abx_err *err, const char *fmt, ...) ABX_PRINTF(3, 4);
 

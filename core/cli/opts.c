@@ -241,3 +241,17 @@ void abx_cmd_print_help(const struct abx_cmd *cmd)
 
 	(void)cmd->run(&cli, 2, argv, NULL);
 }
+
+int abx_opts_one_box(struct abx_cli *cli, const struct abx_opt *opts, int argc, char **argv,
+		     const char **ret_what, struct abx_err *err)
+{
+	struct abx_args args;
+	int r = abx_opts_parse(cli, opts, argc, argv, &args, err);
+
+	if (r != ABX_OPTS_GO)
+		return r;
+	if (args.n_pos > 1 || args.n_rest)
+		return abx_usage(cli, err, "%s takes one box", cli->cmd->name);
+	*ret_what = args.n_pos ? args.pos[0] : NULL;
+	return ABX_OPTS_GO;
+}
