@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "abxsdk/fs.h"
+#include "abxsdk/number.h"
 #include "mock.h"
 
 static const struct {
@@ -42,11 +43,10 @@ struct rule {
 
 static long number(const char *text)
 {
-	long n = 0;
+	uint64_t n = 0;
 
-	while (*text >= '0' && *text <= '9' && n < 100000000)
-		n = n * 10 + (*text++ - '0');
-	return n;
+	(void)abx_parse_digits(&text, 100000000, &n);
+	return (long)n;
 }
 
 static void copy(char *to, size_t size, const char *from, size_t len)
@@ -104,7 +104,7 @@ static int use(const struct abx_session *s, const struct rule *r)
 {
 	abx_autofree char *dir = mock_path(s, "faults"), *path = NULL;
 	abx_autoclose int fd = -1;
-	char name[256], text[16] = "";
+	char name[256], text[24] = "";
 	long used;
 
 	if (r->times < 0)

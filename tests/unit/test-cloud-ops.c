@@ -2,32 +2,19 @@
 /* Clouds: the operations that a provider need not have. */
 #include <pthread.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 
 #include "core/state/attempt.h"
 #include "core/state/lock.h"
 #include "core/util/clock.h"
 #include "core/util/redact.h"
-#include "tests/unit/plugins.h"
+#include "tests/unit/clouds.h"
 
-static struct abx_host_ctx ctx;
-static struct abx_cloud *cloud;
 static struct abx_sandbox_copy box;
-static const struct abx_call_opts no_opts = {0};
 static const struct abx_kv labels[] = {{"agentbox", "true"}, {"agentbox.attempt", "a1"}};
-static const struct abx_stop_req stop_req = {ABX_INIT(struct abx_stop_req)};
-static const struct abx_start_req start_req = {ABX_INIT(struct abx_start_req)};
 
 static void setup(void)
 {
-	plugins_setup();
-	plugin_install("mock");
-	plugin_install("mockbare");
-	memset(&ctx, 0, sizeof(ctx));
-	ctx.home = unit_home();
-	unit_ok(abx_db_open(unit_home(), &ctx.db, &unit_err));
-	ctx.cancel_fd = eventfd(0, EFD_CLOEXEC);
-	cloud = NULL;
+	clouds_setup();
 	memset(&box, 0, sizeof(box));
 }
 
@@ -38,17 +25,7 @@ static void teardown(void)
 	if (box.s.id)
 		(void)abx_cloud_destroy(cloud, &undo, &box.s, &stop_req, NULL);
 	abx_sandbox_copy_release(&box);
-	abx_cloud_close(cloud);
-	abx_db_close(ctx.db);
-	(void)close(ctx.cancel_fd);
-	abx_redact_forget_all();
-	unit_dir_teardown();
-}
-
-static void open_cloud(const char *name, const char *faults)
-{
-	ck_assert_int_eq(setenv("AGENTBOX_MOCK_FAULTS", faults, 1), 0);
-	unit_ok(abx_cloud_open(name, &ctx, NULL, &cloud, &unit_err));
+	clouds_teardown();
 }
 
 static void open_with_box(const char *name, const char *faults)

@@ -2,44 +2,12 @@
 /* Clouds: operations on the mock, their failures, deadlines and cancels. */
 #include <poll.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 
 #include "core/host/run.h"
 #include "core/state/journal.h"
 #include "core/util/clock.h"
 #include "core/util/redact.h"
-#include "tests/unit/plugins.h"
-
-static struct abx_host_ctx ctx;
-static struct abx_cloud *cloud;
-static const struct abx_call_opts no_opts = {0};
-
-static void setup(void)
-{
-	plugins_setup();
-	plugin_install("mock");
-	plugin_install("mockbare");
-	memset(&ctx, 0, sizeof(ctx));
-	ctx.home = unit_home();
-	unit_ok(abx_db_open(unit_home(), &ctx.db, &unit_err));
-	ctx.cancel_fd = eventfd(0, EFD_CLOEXEC);
-	cloud = NULL;
-}
-
-static void teardown(void)
-{
-	abx_cloud_close(cloud);
-	abx_db_close(ctx.db);
-	(void)close(ctx.cancel_fd);
-	abx_redact_forget_all();
-	unit_dir_teardown();
-}
-
-static void open_cloud(const char *name, const char *faults)
-{
-	ck_assert_int_eq(setenv("AGENTBOX_MOCK_FAULTS", faults, 1), 0);
-	unit_ok(abx_cloud_open(name, &ctx, NULL, &cloud, &unit_err));
-}
+#include "tests/unit/clouds.h"
 
 static int provision(const struct abx_call_opts *o, struct abx_sandbox_copy *ret)
 {
@@ -92,9 +60,6 @@ static int exec_script(const struct abx_call_opts *o, const struct abx_sandbox *
 	c->out_len = c->err_len = 0;
 	return abx_cloud_exec(cloud, o, s, &req, ret, &unit_err);
 }
-
-static const struct abx_stop_req stop_req = {ABX_INIT(struct abx_stop_req)};
-static const struct abx_start_req start_req = {ABX_INIT(struct abx_start_req)};
 
 START_TEST(life_of_a_sandbox)
 {
@@ -627,7 +592,7 @@ static Suite *suite(void)
 	TCase *tc = tcase_create("mock");
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, clouds_setup, clouds_teardown);
 	tcase_add_test(tc, life_of_a_sandbox);
 	tcase_add_test(tc, exec_passes_bytes_and_signals);
 	tcase_add_test(tc, trees_travel_by_the_providers_own_means);
