@@ -47,7 +47,8 @@ story()
 	ok "$who: a box" ab create -w "$1" -n box -y
 	ok "$who: whose command says nothing" ab exec box -n -- true
 	is "$(carriers)" '' "$who: nothing carries packets"
-	is "$(ab exec box -n -- cat /sys/class/net/tap0/carrier)" 1 "$who: though there is a network"
+	is "$(ab exec box -n -- cat /sys/class/net/tap0/carrier)" 1 \
+		"$who: though there is a network"
 	# A name server is asked again after five seconds, and net_get waits for no more.
 	reach 'the first question is answered'
 	is "$(carriers | wc -l)" 1 "$who: by one process"
