@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "core/util/landing.h"
 #include "core/util/mem.h"
 
 void abx_app_init(struct abx_app *app)
@@ -27,6 +28,8 @@ void abx_app_release(struct abx_app *app)
 	app->n_clouds = 0;
 	abx_db_close(app->db);
 	app->db = NULL;
+	free(app->notes);
+	app->notes = NULL;
 	abx_home_release(&app->home);
 }
 
@@ -44,6 +47,8 @@ int abx_app_open(struct abx_app *app, struct abx_err *err)
 	r = abx_db_open(&app->home, &app->db, err);
 	if (r < 0)
 		return r;
+	app->notes = abx_home_path(&app->home, "landing");
+	abx_landing_sweep(app->notes);
 	app->host.home = &app->home;
 	app->host.db = app->db;
 	return 0;

@@ -8,9 +8,9 @@
 #include "abxsdk/fs.h"
 #include "core/box/copy-io.h"
 #include "core/host/stream.h"
+#include "core/util/landing.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
-#include "core/util/rand.h"
 
 struct tree_source {
 	const char *path;
@@ -153,7 +153,8 @@ static int on_received(void *ctx, const struct abx_tar_count *so_far)
 static int receive_tree(void *ctx, int fd, int stop_fd, struct abx_err *err)
 {
 	struct tree_target *dst = ctx;
-	struct abx_tar_extract how = {.progress = on_received, .progress_ctx = dst};
+	struct abx_tar_extract how = {
+		.notes = dst->app->notes, .progress = on_received, .progress_ctx = dst};
 
 	/* Reading ends by itself once the other side closes its end. */
 	(void)stop_fd;
@@ -194,79 +195,42 @@ static int resolve_target(const char *given, char **ret, struct abx_err *err)
 	return 0;
 }
 
-/* Where the new content waits until it is whole: without a name, so that whoever is killed leaves
- * nothing, or under one beside the target where the file system knows only those. */
-static int open_waiting(const char *target, char **ret_name, struct abx_err *err)
-{
-	const char *slash = strrchr(target, '/');
-	abx_autofree char *dir =
-		slash ? abx_xstrndup(target, slash == target ? 1 : (size_t)(slash - target))
-		      : abx_xstrdup(".");
-	abx_autofree char *name = NULL;
-	int fd = abx_fs_open_unnamed(AT_FDCWD, dir, 0600);
-
-	if (fd >= 0)
-		return fd;
-	name = abx_xasprintf("%s.agentbox-XXXXXX", target);
-	fd = mkostemp(name, O_CLOEXEC);
-	if (fd < 0)
-		return abx_err_errno(err, errno, "make '%s'", target);
-	*ret_name = abx_steal_ptr(&name);
-	return fd;
-}
-
-/* The target appears as a whole or not at all.  Only a new name can be given to what has none,
- * so what replaces a file gets one for a moment. */
-static int name_it(int fd, const char *name, const char *target)
-{
-	abx_autofree char *beside = NULL;
-	char random[17];
-	int r;
-
-	if (name)
-		return rename(name, target) < 0 ? -errno : 0;
-	r = abx_fs_name_it(fd, AT_FDCWD, target);
-	if (r != -EEXIST)
-		return r;
-	abx_rand_hex(random, 16);
-	beside = abx_xasprintf("%s.agentbox-%s", target, random);
-	r = abx_fs_name_it(fd, AT_FDCWD, beside);
-	if (r == 0 && rename(beside, target) < 0) {
-		r = -errno;
-		(void)unlink(beside);
-	}
-	return r;
-}
-
-static int download_file(struct abx_copier *c, const char *source, mode_t mode, const char *given,
-			 struct abx_err *err)
+static int fetch_file(struct abx_copier *c, const char *source, int fd, mode_t mode,
+		      struct abx_err *err)
 {
 	struct abx_transfer req = {ABX_INIT(struct abx_transfer)};
-	abx_autofree char *target = NULL, *name = NULL;
-	abx_autoclose int fd = -1;
 	mode_t mask = umask(0);
-	int r, failed;
+	int r;
 
 	(void)umask(mask);
-	r = resolve_target(given, &target, err);
-	if (r < 0)
-		return r;
-	fd = open_waiting(target, &name, err);
-	if (fd < 0)
-		return abx_steal_fd(&fd);
 	req.fd = fd;
 	req.size_bytes = -1;
 	req.path = source;
 	r = abx_cloud_download(c->cloud, &c->opts, &c->sandbox, &req, err);
-	if (r == 0) {
-		failed = fchmod(fd, mode & 0777 & ~mask) < 0 ? -errno : 0;
-		if (failed == 0)
-			failed = name_it(fd, name, target);
-		if (failed < 0)
-			r = abx_err_errno(err, failed, "write '%s'", target);
-	}
-	if (r < 0 && name)
-		(void)unlink(name);
+	if (r == 0 && fchmod(fd, mode & 0777 & ~mask) < 0)
+		r = abx_err_errno(err, errno, "write");
+	return r;
+}
+
+/* The target appears as a whole or not at all. */
+static int download_file(struct abx_copier *c, const char *source, mode_t mode, const char *given,
+			 struct abx_err *err)
+{
+	struct abx_landing l = ABX_LANDING_INIT;
+	abx_autofree char *target = NULL;
+	const char *name;
+	int r = resolve_target(given, &target, err), failed;
+
+	if (r < 0)
+		return r;
+	l.notes = c->app->notes;
+	failed = abx_landing_begin_at(&l, target, 0600, &name);
+	r = failed < 0 ? abx_err_errno(err, -failed, "make '%s'", target)
+		       : fetch_file(c, source, l.fd, mode, err);
+	failed = r == 0 ? abx_landing_land(&l, name) : 0;
+	if (failed < 0)
+		r = abx_err_errno(err, -failed, "write '%s'", target);
+	abx_landing_close(&l);
 	return r;
 }
 

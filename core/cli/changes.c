@@ -35,6 +35,7 @@ static int work(void *ctx, struct abx_box *box, struct abx_err *err)
 	s.back.seed_tree = box->seed_tree;
 	s.back.manifest = manifest;
 	s.back.workspace = box->workspace;
+	s.back.notes = job->cli->app.notes;
 	return job->fn(job->ctx, &s, err);
 }
 

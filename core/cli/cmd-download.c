@@ -7,6 +7,7 @@
 #include "core/cli/changes.h"
 #include "core/cli/workdir.h"
 #include "core/seed/back-patch.h"
+#include "core/util/landing.h"
 #include "core/util/log.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
@@ -67,6 +68,22 @@ struct job {
 	const char *patch; /* a file, "-" for stdout, or NULL */
 };
 
+static int write_file(struct abx_cli *cli, const char *path, const struct abx_buf *text)
+{
+	struct abx_landing l = ABX_LANDING_INIT;
+	const char *name;
+	int r;
+
+	l.notes = cli->app.notes;
+	r = abx_landing_begin_at(&l, path, 0666, &name);
+	if (r == 0)
+		r = abx_fs_write_all(l.fd, abx_buf_str(text), text->len);
+	if (r == 0)
+		r = abx_landing_land(&l, name);
+	abx_landing_close(&l);
+	return r;
+}
+
 /* Whole or not at all; what is left out is said on stderr, for stdout may be the patch. */
 static int patch(struct job *job, struct abx_changes_session *s, struct abx_changes *found,
 		 const char *tmp, struct abx_err *err)
@@ -87,8 +104,7 @@ static int patch(struct job *job, struct abx_changes_session *s, struct abx_chan
 	if (r == 0 && to_stdout)
 		r = abx_fs_write_all(STDOUT_FILENO, abx_buf_str(&text), text.len);
 	else if (r == 0)
-		r = abx_fs_write_atomic(AT_FDCWD, job->patch, abx_buf_str(&text), text.len, 0644,
-					/* durable= */ false);
+		r = write_file(job->cli, job->patch, &text);
 	if (r < 0)
 		return abx_err_errno(err, -r, "write the patch '%s'", job->patch);
 	for (size_t i = 0; i < found->len; i++) {

@@ -41,6 +41,7 @@ static int ask(struct job *job, struct abx_box *box, const char *spool, struct a
 					.ref = job->ref,
 					.spool = spool,
 					.memory = memory,
+					.notes = cli->app.notes,
 					.max_bytes = job->max_bytes,
 					.progress = abx_progress_show,
 					.progress_ctx = cli};

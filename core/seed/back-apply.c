@@ -10,11 +10,9 @@
 #include "core/seed/back-io.h"
 #include "core/seed/index.h"
 #include "core/util/beneath.h"
+#include "core/util/landing.h"
 #include "core/util/mem.h"
-#include "core/util/rand.h"
 #include "core/util/sha1.h"
-
-#define TMP_NAME_BYTES 40
 
 struct apply {
 	const struct abx_back *back;
@@ -26,10 +24,9 @@ struct apply {
 	void *progress_ctx;
 
 	/* The file under way. */
-	int dirfd, fd;
-	bool unnamed;	  /* fd has no name yet */
+	struct abx_landing landing;
+	int dirfd;
 	const char *name; /* in the change's path */
-	char tmp[TMP_NAME_BYTES];
 	char target[PATH_MAX];
 	size_t target_len;
 };
@@ -115,24 +112,18 @@ static int delete_all(struct apply *a, struct abx_changes *changes, bool in_the_
 
 /* ---- writing ---- */
 
-static void drop_tmp(struct apply *a)
+static void drop(struct apply *a)
 {
-	if (a->fd >= 0)
-		(void)close(a->fd);
-	a->fd = -1;
-	if (a->dirfd >= 0) {
-		if (a->tmp[0])
-			(void)unlinkat(a->dirfd, a->tmp, 0);
+	abx_landing_drop(&a->landing);
+	if (a->dirfd >= 0)
 		(void)close(a->dirfd);
-	}
 	a->dirfd = -1;
-	a->tmp[0] = '\0';
 }
 
 static void fail_write(struct apply *a, struct abx_change *c, int errnum)
 {
 	abx_change_fail(c, "cannot be written: %s", strerror(errnum));
-	drop_tmp(a);
+	drop(a);
 }
 
 static bool refuse(void *ctx, size_t i, uint64_t size)
@@ -154,7 +145,6 @@ static int on_begin(void *ctx, size_t i, uint64_t size, struct abx_err *err)
 {
 	struct apply *a = ctx;
 	struct abx_change *c = a->writes[i];
-	char hex[17];
 	int r;
 
 	(void)size;
@@ -168,19 +158,12 @@ static int on_begin(void *ctx, size_t i, uint64_t size, struct abx_err *err)
 		fail_write(a, c, -r);
 		return 0;
 	}
-	abx_rand_hex(hex, 16);
-	(void)snprintf(a->tmp, sizeof(a->tmp), ".agentbox-%s.tmp", hex);
 	if (c->mode == ABX_MODE_LINK)
 		return 0;
 	/* The user's umask counts for new files. */
-	a->fd = abx_fs_open_unnamed(a->dirfd, ".", c->mode == ABX_MODE_EXEC ? 0777 : 0666);
-	a->unnamed = a->fd >= 0;
-	if (!a->unnamed)
-		a->fd = openat(a->dirfd, a->tmp,
-			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			       c->mode == ABX_MODE_EXEC ? 0777 : 0666);
-	if (a->fd < 0)
-		fail_write(a, c, errno);
+	r = abx_landing_begin(&a->landing, a->dirfd, c->mode == ABX_MODE_EXEC ? 0777 : 0666);
+	if (r < 0)
+		fail_write(a, c, -r);
 	return 0;
 }
 
@@ -194,7 +177,7 @@ static int on_data(void *ctx, size_t i, const void *data, size_t len, struct abx
 	if (a->dirfd < 0) /* nothing to do, or a problem */
 		return 0;
 	if (c->mode != ABX_MODE_LINK) {
-		r = abx_fs_write_all(a->fd, data, len);
+		r = abx_fs_write_all(a->landing.fd, data, len);
 		if (r < 0)
 			fail_write(a, c, -r);
 		return 0;
@@ -218,48 +201,42 @@ static int keep_mode(struct apply *a, const struct abx_change *c)
 		return 0;
 	mode = st.st_mode & 0777;
 	mode = c->mode == ABX_MODE_EXEC ? mode | (mode & 0444) >> 2 : mode & ~(mode_t)0111;
-	return fchmod(a->fd, mode) < 0 ? -errno : 0;
+	return fchmod(a->landing.fd, mode) < 0 ? -errno : 0;
 }
 
-static int finish_tmp(struct apply *a, const struct abx_change *c)
+static int land_link(struct apply *a, const struct abx_change *c)
 {
-	int r;
+	a->target[a->target_len] = '\0';
+	if (strlen(a->target) != a->target_len || !abx_link_stays_beneath(c->path, a->target))
+		return -EINVAL;
+	return abx_landing_symlink(&a->landing, a->target, a->dirfd, a->name);
+}
 
-	if (c->mode == ABX_MODE_LINK) {
-		a->target[a->target_len] = '\0';
-		if (strlen(a->target) != a->target_len ||
-		    !abx_link_stays_beneath(c->path, a->target))
-			return -EINVAL;
-		return symlinkat(a->target, a->dirfd, a->tmp) < 0 ? -errno : 0;
-	}
-	r = keep_mode(a, c);
-	if (r == 0 && a->unnamed)
-		r = abx_fs_name_it(a->fd, a->dirfd, a->tmp);
-	if (r == 0 && close(abx_steal_fd(&a->fd)) < 0)
-		r = -errno;
-	return r;
+static int land_file(struct apply *a, const struct abx_change *c)
+{
+	const int r = keep_mode(a, c);
+
+	return r < 0 ? r : abx_landing_land(&a->landing, a->name);
 }
 
 static void land(struct apply *a, struct abx_change *c)
 {
 	struct stat st;
-	int r = finish_tmp(a, c);
+	int r;
 
 	/* The host's file may have changed while this one came. */
-	if (r == 0 && !abx_back_judge(&a->host, c)) {
-		drop_tmp(a);
+	if (!abx_back_judge(&a->host, c)) {
+		drop(a);
 		return;
 	}
-	if (r == 0 && renameat(a->dirfd, a->tmp, a->dirfd, a->name) < 0)
-		r = -errno;
+	r = c->mode == ABX_MODE_LINK ? land_link(a, c) : land_file(a, c);
 	if (r < 0) {
 		fail_write(a, c, -r);
 		return;
 	}
-	a->tmp[0] = '\0';
 	if (fstatat(a->dirfd, a->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		is_here(a, c, &st);
-	drop_tmp(a);
+	drop(a);
 }
 
 static int on_end(void *ctx, size_t i, struct abx_err *err)
@@ -289,27 +266,32 @@ static int write_all(struct apply *a, const struct abx_box_io *io, struct abx_ch
 	}
 	a->writes = writes;
 	r = abx_back_fetch(io, a->back->dir, tmp, &fetch, err);
-	drop_tmp(a);
+	drop(a);
 	return r;
 }
 
-/* What the host has as well is known to be the box's. */
+/* What the host has as well is known to be the box's, unless it changed since it was judged. */
+static void adopt_one(struct apply *a, struct abx_change *c)
+{
+	abx_autoclose int dirfd = -1;
+	const char *name;
+	struct stat st;
+	const bool there =
+		abx_open_parent_beneath(a->host.root_fd, c->path, 0, &dirfd, &name) == 0 &&
+		fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+
+	if (c->kind == ABX_CHANGE_DELETED) {
+		if (!there || S_ISDIR(st.st_mode))
+			is_here(a, c, NULL);
+	} else if (there && !abx_back_judge(&a->host, c) && !c->problem) {
+		is_here(a, c, &st);
+	}
+}
+
 static void adopt(struct apply *a, struct abx_changes *changes)
 {
-	for (size_t i = 0; i < changes->n_have; i++) {
-		struct abx_change *c = &changes->have[i];
-		abx_autoclose int dirfd = -1;
-		const char *name;
-		struct stat st;
-
-		if (abx_back_judge(&a->host, c) || c->problem)
-			continue;
-		if (c->kind == ABX_CHANGE_DELETED)
-			is_here(a, c, NULL);
-		else if (abx_open_parent_beneath(a->host.root_fd, c->path, 0, &dirfd, &name) == 0 &&
-			 fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			is_here(a, c, &st);
-	}
+	for (size_t i = 0; i < changes->n_have; i++)
+		adopt_one(a, &changes->have[i]);
 }
 
 int abx_back_apply_io(const struct abx_box_io *io, const struct abx_back *back,
@@ -320,8 +302,8 @@ int abx_back_apply_io(const struct abx_box_io *io, const struct abx_back *back,
 	abx_autoclose int root_fd = abx_fs_open_dir(AT_FDCWD, back->workspace);
 	struct apply a = {.back = back,
 			  .host = {root_fd, &a.sent, NULL},
+			  .landing = ABX_LANDING_INIT,
 			  .dirfd = -1,
-			  .fd = -1,
 			  .progress = progress,
 			  .progress_ctx = progress_ctx};
 	int r, saved;
@@ -333,6 +315,7 @@ int abx_back_apply_io(const struct abx_box_io *io, const struct abx_back *back,
 		r = abx_manifest_load(back->manifest, &a.sent, err);
 	if (r < 0)
 		return r;
+	a.landing.notes = back->notes;
 	for (size_t i = 0; i < changes->len; i++)
 		a.n_all += !changes->items[i].problem;
 	adopt(&a, changes);
@@ -341,6 +324,7 @@ int abx_back_apply_io(const struct abx_box_io *io, const struct abx_back *back,
 		r = write_all(&a, io, changes, tmp, err);
 	if (r == 0)
 		r = delete_all(&a, changes, /* in_the_way= */ false, err);
+	abx_landing_close(&a.landing);
 	/* What did land is known to be the box's, also when the rest did not come. */
 	saved = abx_manifest_save(&a.sent, back->manifest, r == 0 ? err : NULL);
 	abx_manifest_release(&a.sent);

@@ -100,9 +100,13 @@ static bool judge_present(const struct abx_back_host *h, struct abx_change *c, i
 	return !c->problem;
 }
 
-/* No file of that name is here any more: by an earlier download, or by the user. */
+/* No file of that name is here any more: by an earlier download, or by the user.  What the box has
+ * in its place speaks for the first, and is judged by itself. */
 static void judge_gone(const struct abx_back_host *h, struct abx_change *c)
 {
+	if (h->pending && (abx_changes_below(h->pending, c->path, /* deletion= */ false) ||
+			   abx_changes_above(h->pending, c->path, /* deletion= */ false)))
+		return;
 	if (abx_manifest_find(h->sent, c->path))
 		abx_change_fail(c, CHANGED);
 }

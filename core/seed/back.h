@@ -43,6 +43,7 @@ struct abx_back {
 	const char *seed_tree; /* from abx_seed_result */
 	const char *manifest;  /* host path, as written by abx_seed_into; apply keeps it true */
 	const char *workspace; /* host directory that is compared and written */
+	const char *notes;     /* of abx_landing, or NULL */
 	/* Larger files stay in the box, and those that would make all of them too large; 0: the
 	 * values below. */
 	uint64_t max_file, max_total;

@@ -50,7 +50,7 @@ bool abx_fetch_has(const struct abx_fetch_host *h, const char *id);
  * is a commit of which nothing is missing; then into the repository. */
 int abx_fetch_check(const struct abx_fetch_host *h, const char *pack, const char *id,
 		    struct abx_err *err);
-int abx_fetch_land(const struct abx_fetch_host *h, struct abx_err *err);
+int abx_fetch_land(const struct abx_fetch_host *h, const char *notes, struct abx_err *err);
 
 /* fetch-ref.c: may the ref become `repo->new_id`?  Sets old_id and result. */
 int abx_fetch_ref_judge(const struct abx_fetch_host *h, const struct abx_fetch_ask *ask,

@@ -9,9 +9,9 @@
 #include "core/seed/fetch-io.h"
 #include "core/seed/seed-state.h"
 #include "core/util/beneath.h"
+#include "core/util/landing.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
-#include "core/util/rand.h"
 #include "core/util/walk.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20)
@@ -152,12 +152,10 @@ static int copy(int from, int to)
 	}
 }
 
-/* Under a name that git takes for a leftover until it is whole and on disk. */
-static int move_file(int from_dir, int to_dir, const char *name)
+/* Seen when it is whole and on disk. */
+static int move_file(struct abx_landing *l, int from_dir, int to_dir, const char *name)
 {
 	abx_autoclose int from = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	abx_autoclose int to = -1;
-	char tmp[48], hex[17];
 	struct stat st;
 	int r;
 
@@ -166,38 +164,57 @@ static int move_file(int from_dir, int to_dir, const char *name)
 	/* The name is that of the content. */
 	if (fstatat(to_dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
-	abx_rand_hex(hex, 16);
-	(void)snprintf(tmp, sizeof(tmp), "tmp_pack_%s", hex);
-	to = openat(to_dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-	if (to < 0)
-		return -errno;
-	r = copy(from, to);
-	if (r == 0 && fsync(to) < 0)
-		r = -errno;
-	if (r == 0 && renameat(to_dir, tmp, to_dir, name) < 0)
-		r = -errno;
+	r = abx_landing_begin(l, to_dir, 0444);
 	if (r < 0)
-		(void)unlinkat(to_dir, tmp, 0);
+		return r;
+	r = copy(from, l->fd);
+	if (r == 0 && fsync(l->fd) < 0)
+		r = -errno;
+	if (r == 0)
+		return abx_landing_land(l, name);
+	abx_landing_drop(l);
 	return r;
 }
 
-static int move_all(int from_dir, int to_dir, const struct abx_strv *names, const char *suffix)
+/* The index comes last: with it the pack is seen, and a pack without it is only in the way. */
+static int move_pack(struct abx_landing *l, const char *notes, int from_dir, int to_dir,
+		     const char *name)
 {
-	const size_t len = strlen(suffix);
+	struct abx_landing alone = ABX_LANDING_INIT;
+	abx_autofree char *idx = abx_xasprintf("%.*sidx", (int)(strlen(name) - 4), name);
+	struct stat st;
+	int r;
+
+	alone.notes = notes;
+	r = abx_landing_unless(&alone, to_dir, name, idx);
+	if (r == 0)
+		r = move_file(l, from_dir, to_dir, name);
+	if (r == 0)
+		r = move_file(l, from_dir, to_dir, idx);
+	if (r < 0 && fstatat(to_dir, idx, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		(void)unlinkat(to_dir, name, 0);
+	abx_landing_close(&alone);
+	return r;
+}
+
+static int move_all(const char *notes, int from_dir, int to_dir, const struct abx_strv *names)
+{
+	struct abx_landing l = ABX_LANDING_INIT;
 	int r = 0;
 
+	l.notes = notes;
 	for (size_t i = 0; i < names->len && r == 0; i++) {
 		const char *name = names->items[i];
 		const size_t n = strlen(name);
 
-		if (n > len && strcmp(name + n - len, suffix) == 0)
-			r = move_file(from_dir, to_dir, name);
+		if (n > 5 && strcmp(name + n - 5, ".pack") == 0)
+			r = move_pack(&l, notes, from_dir, to_dir, name);
 	}
+	abx_landing_close(&l);
 	return r;
 }
 
-/* The index comes last: with it the pack is seen. */
-int abx_fetch_land(const struct abx_fetch_host *h, struct abx_err *err)
+int abx_fetch_land(const struct abx_fetch_host *h, const char *notes, struct abx_err *err)
 {
 	abx_autofree char *from = abx_xasprintf("%s/objects/pack", h->spool);
 	abx_autofree char *to = abx_xasprintf("%s/objects/pack", h->place.common_dir);
@@ -212,9 +229,7 @@ int abx_fetch_land(const struct abx_fetch_host *h, struct abx_err *err)
 	if (r == 0 && names.len) {
 		r = abx_fs_mkdir_p(AT_FDCWD, to, 0777);
 		to_dir = r == 0 ? abx_fs_open_dir(AT_FDCWD, to) : r;
-		r = to_dir < 0 ? to_dir : move_all(from_dir, to_dir, &names, ".pack");
-		if (r == 0)
-			r = move_all(from_dir, to_dir, &names, ".idx");
+		r = to_dir < 0 ? to_dir : move_all(notes, from_dir, to_dir, &names);
 		if (r == 0 && fsync(to_dir) < 0)
 			r = -errno;
 		if (r < 0)

@@ -155,7 +155,7 @@ static int fetch_into(const struct abx_fetch_host *h, const struct abx_fetch_ask
 	if (r == 0)
 		r = abx_fetch_ref_judge(h, ask, repo, err);
 	if (r == 0)
-		r = abx_fetch_land(h, err);
+		r = abx_fetch_land(h, ask->notes, err);
 	if (r == 0)
 		r = abx_fetch_ref_write(h, ask, repo, err);
 	if (r < 0)

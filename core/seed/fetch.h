@@ -27,6 +27,7 @@ struct abx_fetch_ask {
 	const char *ref;	 /* refs/...: where the commits go; abx_fetch_ref() */
 	const char *spool;	 /* a private, empty directory that the caller removes */
 	const char *memory;	 /* a file of the box's: the refs that were written for it */
+	const char *notes;	 /* of abx_landing, or NULL */
 	uint64_t max_bytes;	 /* 0: ABX_FETCH_BYTES_MAX */
 	abx_progress_fn progress;
 	void *progress_ctx;

@@ -216,11 +216,13 @@ static bool is_in(const struct abx_strv *list, const char *path)
 	return false;
 }
 
+/* The manifest first: where only that is written, what came counts as the box's own change, which
+ * download finds here already.  The reverse would be a conflict with each later edit of the box. */
 static int settle(struct sync *s, const struct abx_synced *done, struct abx_err *err)
 {
-	int r = s->ask->record ? s->ask->record(s->ask->ctx, done, err) : 0;
+	int r;
 
-	for (size_t i = 0; i < s->delta.len && r == 0; i++) {
+	for (size_t i = 0; i < s->delta.len; i++) {
 		const struct abx_sync_item *item = &s->delta.items[i];
 
 		if (is_in(&done->conflicts, item->path))
@@ -230,7 +232,8 @@ static int settle(struct sync *s, const struct abx_synced *done, struct abx_err 
 		/* The tree that the box says now has it so. */
 		abx_manifest_unbring(&s->sent, item->path);
 	}
-	return r < 0 ? r : abx_manifest_save(&s->sent, s->ask->manifest, err);
+	r = abx_manifest_save(&s->sent, s->ask->manifest, err);
+	return r < 0 || !s->ask->record ? r : s->ask->record(s->ask->ctx, done, err);
 }
 
 int abx_sync_io(const struct abx_box_io *io, const struct abx_sync_ask *ask, struct abx_synced *ret,

@@ -7,13 +7,12 @@
 #include "abxsdk/fs.h"
 #include "core/util/archive.h"
 #include "core/util/beneath.h"
+#include "core/util/landing.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
-#include "core/util/rand.h"
 
 #define DEFAULT_MAX_ENTRIES 10000000
 #define READ_BLOCK 65536
-#define TMP_NAME_BYTES 40
 /* Positive results of one entry: refused for that reason. */
 #define REFUSE(kind) (1 + (int)(kind))
 
@@ -31,6 +30,7 @@ struct extract {
 	int dirfd;
 	const struct abx_tar_extract *how;
 	struct abx_tar_result *res;
+	struct abx_landing landing;
 	struct late_dir *dirs;
 	size_t n_dirs, cap_dirs;
 };
@@ -217,49 +217,34 @@ static int copy_data(struct extract *x, int fd, struct abx_err *err)
 	return 0;
 }
 
-static void tmp_name(char name[TMP_NAME_BYTES])
+static int fill_file(struct extract *x, struct abx_err *err)
 {
-	char hex[17];
+	const struct timespec times[2] = {{0, UTIME_OMIT}, entry_mtime(x)};
+	const int fd = x->landing.fd, r = copy_data(x, fd, err);
 
-	abx_rand_hex(hex, 16);
-	(void)snprintf(name, TMP_NAME_BYTES, ".agentbox-%s.tmp", hex);
-}
-
-/* Replace what is at `name` by what is at `tmp`; the target is never followed. */
-static int land(int parent, const char *tmp, const char *name, struct abx_err *err)
-{
-	int saved;
-
-	if (renameat(parent, tmp, parent, name) == 0)
-		return 0;
-	saved = errno;
-	(void)unlinkat(parent, tmp, 0);
-	return entry_errno(saved, err);
+	if (r != 0)
+		return r;
+	if (fchmod(fd, x->la->entry_perm(x->e) & 0777) < 0 || futimens(fd, times) < 0)
+		return entry_errno(errno, err);
+	return 0;
 }
 
 static int make_file(struct extract *x, const char *path, struct abx_err *err)
 {
-	abx_autoclose int parent = -1, fd = -1;
-	const struct timespec times[2] = {{0, UTIME_OMIT}, entry_mtime(x)};
-	char tmp[TMP_NAME_BYTES];
+	abx_autoclose int parent = -1;
 	const char *name;
 	int r = abx_open_parent_beneath(x->dirfd, path, 0755, &parent, &name);
 
+	if (r == 0)
+		r = abx_landing_begin(&x->landing, parent, 0600);
 	if (r < 0)
 		return entry_errno(-r, err);
-	tmp_name(tmp);
-	fd = openat(parent, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return entry_errno(errno, err);
-	r = copy_data(x, fd, err);
-	if (r == 0 && (fchmod(fd, x->la->entry_perm(x->e) & 0777) < 0 || futimens(fd, times) < 0 ||
-		       close(abx_steal_fd(&fd)) < 0))
-		r = entry_errno(errno, err);
-	if (r != 0) {
-		(void)unlinkat(parent, tmp, 0);
-		return r;
+	r = fill_file(x, err);
+	if (r == 0) {
+		r = abx_landing_land(&x->landing, name);
+		r = r < 0 ? entry_errno(-r, err) : 0;
 	}
-	r = land(parent, tmp, name, err);
+	abx_landing_drop(&x->landing);
 	if (r == 0)
 		x->res->count.files++;
 	return r;
@@ -270,29 +255,24 @@ static int make_symlink(struct extract *x, const char *path, struct abx_err *err
 	const char *target = x->la->entry_symlink(x->e), *name;
 	const struct timespec times[2] = {{0, UTIME_OMIT}, entry_mtime(x)};
 	abx_autoclose int parent = -1;
-	char tmp[TMP_NAME_BYTES];
 	int r;
 
 	if (!target || !abx_link_stays_beneath(path, target))
 		return REFUSE(ABX_TAR_LINK_LEAVES);
 	r = abx_open_parent_beneath(x->dirfd, path, 0755, &parent, &name);
+	if (r == 0)
+		r = abx_landing_symlink(&x->landing, target, parent, name);
 	if (r < 0)
 		return entry_errno(-r, err);
-	tmp_name(tmp);
-	if (symlinkat(target, parent, tmp) < 0)
-		return entry_errno(errno, err);
-	(void)utimensat(parent, tmp, times, AT_SYMLINK_NOFOLLOW);
-	r = land(parent, tmp, name, err);
-	if (r == 0)
-		x->res->count.links++;
-	return r;
+	(void)utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW);
+	x->res->count.links++;
+	return 0;
 }
 
 static int make_hard_link(struct extract *x, const char *path, struct abx_err *err)
 {
 	abx_autoclose int parent = -1, from = -1;
 	abx_autofree char *target = clean_name(x->la->entry_hardlink(x->e));
-	char tmp[TMP_NAME_BYTES];
 	const char *name, *from_name;
 	struct stat st;
 	int r;
@@ -305,15 +285,11 @@ static int make_hard_link(struct extract *x, const char *path, struct abx_err *e
 	r = abx_open_parent_beneath(x->dirfd, path, 0755, &parent, &name);
 	if (r < 0)
 		return entry_errno(-r, err);
-	tmp_name(tmp);
-	if (linkat(from, from_name, parent, tmp, 0) < 0)
-		return entry_errno(errno, err);
-	r = land(parent, tmp, name, err);
-	/* Renaming a file onto its own other name does nothing and leaves both. */
-	(void)unlinkat(parent, tmp, 0);
-	if (r == 0)
-		x->res->count.files++;
-	return r;
+	r = abx_landing_link(&x->landing, from, from_name, parent, name);
+	if (r < 0)
+		return entry_errno(-r, err);
+	x->res->count.files++;
+	return 0;
 }
 
 static int extract_entry(struct extract *x, struct abx_err *err)
@@ -397,13 +373,14 @@ static void drain(int fd)
 int abx_tar_extract(int fd, int dirfd, const struct abx_tar_extract *how,
 		    struct abx_tar_result *ret, struct abx_err *err)
 {
-	struct extract x = {.dirfd = dirfd, .how = how, .res = ret};
+	struct extract x = {.dirfd = dirfd, .how = how, .res = ret, .landing = ABX_LANDING_INIT};
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
 	x.la = abx_archive_api(err);
 	if (!x.la)
 		return ABX_EIO;
+	x.landing.notes = how->notes;
 	x.a = x.la->read_new();
 	if (!x.a || x.la->read_support_format_tar(x.a) != ARCHIVE_OK)
 		r = abx_err_set(err, ABX_ENOMEM, "unpack: libarchive does not start");
@@ -414,6 +391,7 @@ int abx_tar_extract(int fd, int dirfd, const struct abx_tar_extract *how,
 	if (r == 0)
 		drain(fd);
 	finish_dirs(&x);
+	abx_landing_close(&x.landing);
 	if (x.a)
 		(void)x.la->read_free(x.a);
 	return r;

@@ -119,6 +119,7 @@ enum abx_tar_refusal {
 
 struct abx_tar_extract {
 	uint64_t max_entries, max_bytes; /* 0: ten million, and no bound but the disk's */
+	const char *notes;		 /* of abx_landing, or NULL */
 	abx_tar_progress_fn progress;
 	void *progress_ctx;
 };

@@ -3,6 +3,10 @@
 #include "tests/unit/unit.h"
 
 #include <dirent.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "core/util/landing.h"
 
 static int dir_fd = -1;
 
@@ -271,6 +275,113 @@ START_TEST(no_descriptor_is_left)
 }
 END_TEST
 
+/* ---- files that appear whole or not at all ---- */
+
+static void land_text(struct abx_landing *l, const char *name, const char *text)
+{
+	ck_assert_int_eq(abx_landing_begin(l, dir_fd, 0644), 0);
+	ck_assert_int_eq(abx_fs_write_all(l->fd, text, strlen(text)), 0);
+	ck_assert_int_eq(abx_landing_land(l, name), 0);
+}
+
+static void has_text(const char *name, const char *want)
+{
+	abx_autofree char *text = unit_read(name);
+
+	ck_assert_str_eq(text, want);
+}
+
+START_TEST(landing)
+{
+	struct abx_landing l = ABX_LANDING_INIT;
+	const char *name;
+
+	land_text(&l, "f", "one");
+	has_text("f", "one");
+	land_text(&l, "f", "two");
+	has_text("f", "two");
+	/* A link is replaced, what it names is not. */
+	ck_assert_int_eq(abx_landing_symlink(&l, "f", dir_fd, "link"), 0);
+	land_text(&l, "link", "three");
+	has_text("f", "two");
+	ck_assert_int_eq(abx_landing_symlink(&l, "f", dir_fd, "link"), 0);
+	has_text("link", "two");
+	/* A file onto its own other name. */
+	ck_assert_int_eq(abx_landing_link(&l, dir_fd, "f", dir_fd, "g"), 0);
+	ck_assert_int_eq(abx_landing_link(&l, dir_fd, "f", dir_fd, "g"), 0);
+	ck_assert_int_eq(mkdirat(dir_fd, "d", 0700), 0);
+	ck_assert_int_eq(abx_landing_begin_at(&l, unit_path("d/h"), 0600, &name), 0);
+	ck_assert_int_eq(abx_landing_land(&l, name), 0);
+	has_text("d/h", "");
+	/* A directory is no file's to replace. */
+	ck_assert_int_eq(abx_landing_begin(&l, dir_fd, 0644), 0);
+	ck_assert_int_eq(abx_landing_land(&l, "d"), -EISDIR);
+	ck_assert_int_eq(l.fd, -1);
+	ck_assert_int_eq(abx_landing_begin(&l, dir_fd, 0644), 0);
+	abx_landing_close(&l);
+	ck_assert_uint_eq(unit_count("", ""), 6);
+}
+END_TEST
+
+static size_t notes_in(const char *notes)
+{
+	DIR *dir = abx_fs_opendir(AT_FDCWD, notes);
+	const struct dirent *e;
+	size_t n = 0;
+
+	while (dir && (e = readdir(dir)))
+		n += !abx_fs_is_dot(e->d_name);
+	if (dir)
+		(void)closedir(dir);
+	return n;
+}
+
+/* Dead with a second name in use, or with a file that is no good by itself. */
+static void die(const char *notes)
+{
+	struct abx_landing l = ABX_LANDING_INIT, alone = ABX_LANDING_INIT;
+	const pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		l.notes = alone.notes = notes;
+		(void)abx_landing_unless(&l, dir_fd, ".agentbox-1.tmp", NULL);
+		(void)abx_landing_unless(&alone, dir_fd, "pack", "idx");
+		(void)raise(SIGKILL);
+	}
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+START_TEST(landing_swept)
+{
+	abx_autofree char *notes = abx_xstrdup(unit_path("notes"));
+	struct abx_landing l = ABX_LANDING_INIT;
+
+	abx_landing_sweep(notes);
+	unit_write_text(".agentbox-1.tmp", "half");
+	unit_write_text("pack", "p");
+	die(notes);
+	ck_assert_uint_eq(notes_in(notes), 2);
+	abx_landing_sweep(notes);
+	ck_assert_uint_eq(notes_in(notes), 0);
+	ck_assert_int_eq(unlink(unit_path("pack")), -1);
+	ck_assert_int_eq(unlink(unit_path(".agentbox-1.tmp")), -1);
+	/* With its proof it stays; and so does what a living process has noted. */
+	unit_write_text("pack", "p");
+	unit_write_text("idx", "i");
+	die(notes);
+	l.notes = notes;
+	unit_write_text(".agentbox-2.tmp", "half");
+	ck_assert_int_eq(abx_landing_unless(&l, dir_fd, ".agentbox-2.tmp", NULL), 0);
+	abx_landing_sweep(notes);
+	ck_assert_uint_eq(notes_in(notes), 1);
+	has_text("pack", "p");
+	has_text(".agentbox-2.tmp", "half");
+	abx_landing_close(&l);
+	ck_assert_uint_eq(notes_in(notes), 0);
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("fs");
@@ -290,6 +401,8 @@ static Suite *suite(void)
 	tcase_add_test(tc, removes_wide_trees);
 	tcase_add_test(tc, removes_what_is_locked);
 	tcase_add_test(tc, no_descriptor_is_left);
+	tcase_add_test(tc, landing);
+	tcase_add_test(tc, landing_swept);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -273,11 +273,110 @@ START_TEST(test_died)
 	ck_assert_int_eq(sync_now(false), ABX_EIO);
 	record_fails = false;
 	box_says("cat n", "n\n");
+	/* Nobody here has what is edited there now. */
+	in_box("echo edit >>n");
 	sync_gives("", "", "same");
+	differs("n");
+	in_box("git checkout -q n");
 	differs("");
 	same_repository();
 	/* Nothing of it lies about. */
 	in_box("test -z \"$(ls -d ../home/.agentbox/sync.* 2>/dev/null)\"");
+}
+END_TEST
+
+/* ---- the box's side dies at each of its git commands ---- */
+
+/* git, but for the one whose turn it is: with it, or, where no file may grow any more, after it,
+ * all of the script dies. */
+static const char shim[] =
+	"#!/bin/sh\n"
+	"cd \"${0%/*}\" || exit 1\n"
+	"at=$(cat at) how=$(cat how) git=$(cat git) n=1\n"
+	"while ! mkdir \"$n\" 2>/dev/null; do n=$((n + 1)); done\n"
+	"cd \"$OLDPWD\" || exit 1\n"
+	"[ $n = \"$at\" ] || exec \"$git\" \"$@\"\n"
+	"[ \"$how\" != full ] || (ulimit -c 0; ulimit -f 40; \"$git\" \"$@\")\n"
+	"set -- $PPID\n"
+	"while up=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$1/status) && "
+	"[ \"$up\" != \"$SYNC_TEST_PID\" ] && [ \"$up\" -gt 1 ]; do set -- $up \"$@\"; done\n"
+	"kill -KILL \"$@\" $$\n";
+
+/* Once more from the start, but dead at the n-th command; was there one? */
+static bool dies(unsigned int n, const char *how, const char *tree, const char *base)
+{
+	abx_autofree char *script = abx_xasprintf(
+		"cd .. && rm -rf box manifest shim/[0-9]* && cp -a saved/box saved/manifest . && "
+		"echo %u >shim/at && echo %s >shim/how",
+		n, how);
+	char *path = abx_xasprintf("%s:%s", unit_path("shim"), getenv("PATH"));
+	int r;
+
+	sh(script);
+	abx_xreplace(&seeded.seed_tree, tree);
+	abx_xreplace(&seeded.base_commit, base);
+	seed_faults.path = path;
+	r = sync_now(false);
+	seed_faults.path = NULL;
+	free(path);
+	if (r < 0)
+		ck_assert_int_eq(r, ABX_EREMOTE);
+	return r < 0;
+}
+
+/* The next one does all of it, and nothing of the dead one lies about. */
+static void then_all_is_done(const char *differing, const char *status)
+{
+	unit_ok(sync_now(false));
+	ck_assert_uint_eq(got.conflicts.len, 0);
+	ck_assert_str_ne(got.branch, "left");
+	in_box("for f in big grown new a.txt deep/x; do cmp $f ../../host/$f || exit 1; done && "
+	       "test ! -e gone");
+	box_says("git status --porcelain", status);
+	differs(differing);
+	in_box("git fsck --full 2>&1 && git merge-base --is-ancestor host/main HEAD && "
+	       "test -z \"$(find .git ../home/.agentbox -name '*.lock' -o -name 'sync.*' -o "
+	       "-name 'agentbox*' ! -path '*/refs/*' ! -path '*/logs/*')\"");
+}
+
+static void cut_short(const char *in_the_box, const char *differing, const char *status)
+{
+	const unsigned int step = getenv("AGENTBOX_TEST_FULL") ? 1 : 7;
+	abx_autofree char *pid = abx_xasprintf("%d", (int)getpid());
+	abx_autofree char *tree = NULL, *base = NULL;
+	unsigned int deaths = 0;
+
+	begin(REPO "mkdir deep && seq 20000 >big && seq 9 >gone && seq 9 >deep/x && git add . && "
+		   "git commit -qm three");
+	in_box(in_the_box);
+	sh("seq 40000 >big && git rm -q gone && echo y >>deep/x && seq 30000 >grown && "
+	   "git add . && git commit -qm four && echo e >>a.txt && seq 30000 >new");
+	sh("mkdir ../shim ../saved && cp -a ../box ../manifest ../saved && "
+	   "command -v git >../shim/git.path && mv ../shim/git.path ../shim/real");
+	unit_write_text("shim/git", shim);
+	sh("cd ../shim && sed -i 's/git=$(cat git)/git=$(cat real)/' git && chmod 755 git");
+	tree = abx_xstrdup(seeded.seed_tree);
+	base = abx_xstrdup_null(seeded.base_commit);
+	ck_assert_int_eq(setenv("SYNC_TEST_PID", pid, 1), 0);
+	for (unsigned int n = 1; dies(n, "kill", tree, base); n += step) {
+		then_all_is_done(differing, status);
+		if (dies(n, "full", tree, base))
+			then_all_is_done(differing, status);
+		deaths++;
+	}
+	ck_assert_uint_gt(deaths, 4);
+}
+
+START_TEST(test_cut_short)
+{
+	cut_short("echo b >>b.txt", "b.txt", " M a.txt\n M b.txt\n?? new\n");
+}
+END_TEST
+
+START_TEST(test_cut_short_merging)
+{
+	cut_short("echo b >>b.txt && git commit -qam b && echo own >own", "b.txt own",
+		  " M a.txt\n?? new\n?? own\n");
 }
 END_TEST
 
@@ -303,10 +402,19 @@ END_TEST
 
 static Suite *suite(void)
 {
-	const TTest *const tests[] = {test_edits,  test_conflicts,	test_forward,
-				      test_merge,  test_no_merge,	test_branch_stays,
-				      test_states, test_plain,		test_nested,
-				      test_died,   test_hostile_answers};
+	const TTest *const tests[] = {test_edits,
+				      test_conflicts,
+				      test_forward,
+				      test_merge,
+				      test_no_merge,
+				      test_branch_stays,
+				      test_states,
+				      test_plain,
+				      test_nested,
+				      test_died,
+				      test_hostile_answers,
+				      test_cut_short,
+				      test_cut_short_merging};
 	Suite *s = suite_create("sync");
 
 	seed_add_tests(s, "sync", tests, ABX_N_ELEMENTS(tests), teardown);
