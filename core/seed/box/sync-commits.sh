@@ -15,6 +15,68 @@ exec </dev/null
 how=none why='' x='' ref=''
 : >"$stage/unmerged.commits"
 
+lines() {
+	tr '\n\000' '\001\n'
+}
+
+# Which checkout is under way (git or rgit, from which tree to which), for the next sync, should we
+# be killed: git writes a file piece by piece.
+writing=$shadow/writing
+begin_writing() {
+	printf '%s\n' "$*" >"$writing" || fail "cannot write to $shadow in the box"
+}
+end_writing() {
+	rm -f "$writing"
+}
+
+# is_half GIT NEW FILE: it is gone, or the beginning of what it was to become.
+is_half() {
+	[ -e "./$3" ] || [ -L "./$3" ] || return 0
+	[ -f "./$3" ] && [ ! -L "./$3" ] || return 1
+	size=$(wc -c <"./$3") && "$1" cat-file --filters "$2:$3" 2>/dev/null |
+		head -c "$((size))" | cmp -s - "./$3"
+}
+
+# mend GIT OLD NEW: what a checkout that was killed has left in the middle becomes as it was before.
+mend() (
+	GIT_INDEX_FILE=$stage/mend.index
+	export GIT_INDEX_FILE
+	"$1" diff-tree -r -z --no-renames --name-only "$2" "$3" | lines | sort >"$stage/mend"
+	for of in "$3" "$2"; do
+		"$1" read-tree "$of" || exit 0
+		"$1" update-index -q --refresh >/dev/null 2>&1
+		{
+			"$1" diff-files -z --name-only
+			[ "$of" = "$3" ] || "$1" diff-tree -r -z --no-renames --name-only \
+				--diff-filter=A "$2" "$3"
+		} | lines | sort -u | comm -12 "$stage/mend" - >"$stage/mend.both"
+		mv "$stage/mend.both" "$stage/mend"
+	done
+	umask 022
+	while IFS= read -r name; do
+		file=$(printf '%s.' "$name" | tr '\001' '\n')
+		file=${file%.}
+		is_half "$1" "$3" "$file" || continue
+		rm -f "./$file"
+		"$1" checkout-index -f -q -- "$file" 2>/dev/null
+	done <"$stage/mend"
+)
+
+# What a sync that was killed has left.
+mend_all() {
+	[ -f "$writing" ] || return 0
+	if read -r tool from to <"$writing"; then
+		case $tool in
+		ref)
+			rm -f "$(git rev-parse --git-path HEAD.lock)" \
+				"$(git rev-parse --git-path "$from.lock")"
+			;;
+		git | rgit) [ "$mode" = dry ] || (cd "$dir" && mend "$tool" "$from" "$to") 2>/dev/null ;;
+		esac
+	fi
+	[ "$mode" = dry ] || end_writing
+}
+
 # The host's commits are in the repository and in the record.
 take_commits() {
 	if [ -f "$stage/pack" ]; then
@@ -68,15 +130,13 @@ look_at_branch() {
 	fi
 }
 
-lines() {
-	tr '\n\000' '\001\n'
-}
-
 # advance FROM TO [-i]: the box's index goes on from one commit to another, and with it what
 # nobody has changed in the work tree, unless -i. What is staged stays. A file that already is
 # what it becomes counts as the commit's, whatever draft of it is staged: the host sent it before.
 advance() {
-	index=$stage/box.index
+	# Beside the one that it replaces: a move from elsewhere may be a copy.
+	index=$git_dir/agentbox.index
+	rm -f "$index" "$index.lock"
 	[ ! -f "$git_dir/index" ] || cp -p "$git_dir/index" "$index" || exit 90
 	GIT_INDEX_FILE=$stage/to.index git read-tree "$2" &&
 		git diff-tree -r -z --no-renames --name-only "$1" "$2" | lines |
@@ -84,6 +144,7 @@ advance() {
 	GIT_INDEX_FILE=$stage/to.index git update-index -q --refresh >/dev/null 2>&1
 	GIT_INDEX_FILE=$stage/to.index git diff-files -z --name-only | lines |
 		sort -u >"$stage/others"
+	[ -n "${3-}" ] || begin_writing git "$1" "$2"
 	(
 		GIT_INDEX_FILE=$index
 		export GIT_INDEX_FILE
@@ -92,7 +153,19 @@ advance() {
 			git update-index --add --remove -z --stdin &&
 			git update-index -q --refresh >/dev/null 2>&1
 		git read-tree -m ${3:--u} "$1" "$2"
-	) 2>"$stage/said" && mv -f "$index" "$git_dir/index"
+	) 2>"$stage/said" && mv -f "$index" "$git_dir/index" || {
+		rm -f "$index"
+		end_writing
+		return 1
+	}
+	end_writing
+}
+
+# move_branch FROM TO: HEAD goes on from one commit to another.
+move_branch() {
+	begin_writing ref "$(git symbolic-ref -q HEAD || echo HEAD)"
+	git update-ref -m 'agentbox sync' HEAD "$2" "$1" || exit 90
+	end_writing
 }
 
 # As git merge does it, but for a merge that would not be clean: that is not begun.
@@ -123,11 +196,13 @@ merge() {
 		why='what is not committed in the box is in the way'
 		return 0
 	fi
-	git update-ref -m 'agentbox sync' HEAD "$commit" "$x" || exit 90
+	move_branch "$x" "$commit"
 	how=merged
 }
 
+mend_all
 if [ "$head" != - ] && [ -e .git ]; then
+	rm -f "$(git rev-parse --git-path "refs/remotes/host/$name.lock")"
 	take_commits
 	look_at_branch
 	unset GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES

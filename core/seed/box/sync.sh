@@ -88,14 +88,16 @@ if [ "$mode" = "do" ] && [ "$tree" != "$final" ]; then
 	else
 		cp -p "$shadow/index" "$stage/index" || exit 90
 	fi
+	begin_writing rgit "$tree" "$final"
 	(umask 022 && here read-tree -m -u "$tree" "$final") || exit 90
+	end_writing
 fi
 
 # The index of the box follows: what is staged stays.
 if [ "$how" = forward ] && [ "$mode" = "do" ]; then
 	from=${x:-$(git hash-object -w -t tree /dev/null)} || exit 90
 	if advance "$from" "$head" || advance "$from" "$head" -i; then
-		git update-ref -m 'agentbox sync' HEAD "$head" "${x:-$zero}" || exit 90
+		move_branch "${x:-$zero}" "$head"
 	else
 		how=left why='what is staged in the box is in the way'
 	fi

@@ -15,6 +15,11 @@ clear_up() {
 	rm -f "$shadow/all.$$"*
 }
 trap clear_up EXIT
+# What those that were killed have left.
+for n in "$shadow"/index.[0-9]* "$shadow"/all.[0-9]* "$shadow"/nested/*/index.[0-9]*; do
+	pid=${n##*/index.} && pid=${pid##*/all.}
+	[ ! -e "$n" ] || kill -0 "${pid%%.*}" 2>/dev/null || rm -f "$n"
+done
 trap 'exit 90' HUP INT TERM
 
 # Git would read a file to its end, however long it is, and says nothing of what is no file.
