@@ -4,7 +4,7 @@
  *
  *	struct abx_landing l = ABX_LANDING_INIT;
  *
- *	l.notes = "/home/ada/.agentbox/landing";
+ *	l.notes = "/root/.agentbox/landing";
  *	r = abx_landing_begin(&l, dirfd, 0644);
  *	r = abx_fs_write_all(l.fd, data, len);
  *	r = abx_landing_land(&l, "name");

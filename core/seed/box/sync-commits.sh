@@ -71,7 +71,9 @@ mend_all() {
 			rm -f "$(git rev-parse --git-path HEAD.lock)" \
 				"$(git rev-parse --git-path "$from.lock")"
 			;;
-		git | rgit) [ "$mode" = dry ] || (cd "$dir" && mend "$tool" "$from" "$to") 2>/dev/null ;;
+		git | rgit)
+			[ "$mode" = dry ] || mend "$tool" "$from" "$to" 2>/dev/null
+			;;
 		esac
 	fi
 	[ "$mode" = dry ] || end_writing
