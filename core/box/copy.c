@@ -234,6 +234,16 @@ static int download_file(struct abx_copier *c, const char *source, mode_t mode, 
 	return r;
 }
 
+/* Of a box that is only read, no disk but ours can be full. */
+static int say_where(int r, const char *target, struct abx_err *err)
+{
+	if (r == 0 || !err || !abx_text_of_full_disk(err->text))
+		return r;
+	if (!strstr(err->text, target))
+		(void)abx_err_wrap(err, "write '%s'", target);
+	return abx_err_remedy(err, "free some space there");
+}
+
 static int copy_one_out(struct abx_copier *c, const char *given, const char *target, bool into_dir,
 			struct abx_tar_result *ret, struct abx_err *err)
 {
@@ -264,9 +274,9 @@ static int copy_one_out(struct abx_copier *c, const char *given, const char *tar
 				   "(name the directory itself)",
 				   full);
 	if (kind == 'd')
-		return download_tree(c, source, full, ret, err);
+		return say_where(download_tree(c, source, full, ret, err), full, err);
 	r = abx_copy_check_slash(full, /* is_directory= */ false, err);
-	return r < 0 ? r : download_file(c, source, mode, full, err);
+	return r < 0 ? r : say_where(download_file(c, source, mode, full, err), full, err);
 }
 
 int abx_copy_out(struct abx_app *app, struct abx_box *box, const struct abx_copy *what,

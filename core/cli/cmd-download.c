@@ -54,8 +54,13 @@ static int report(struct abx_cli *cli, const struct abx_changes *changes, bool d
 					 dry ? "would come back to" : "came back to", workspace);
 	}
 	if (r == 0 && n_problems) {
-		return abx_err_set(err, ABX_EIO, "%zu of %zu changes were not brought back",
-				   n_problems, changes->len);
+		(void)abx_err_set(err, ABX_EIO, "%zu of %zu changes were not brought back",
+				  n_problems, changes->len);
+		for (size_t i = 0; i < changes->len; i++)
+			if (changes->items[i].problem &&
+			    abx_text_of_full_disk(changes->items[i].problem))
+				(void)abx_err_remedy(err, "free some space in '%s'", workspace);
+		return ABX_EIO;
 	}
 	return r;
 }

@@ -131,5 +131,5 @@ int abx_wire_decode_request(char *data, size_t len, struct abx_wire_request *ret
 	while ((s = next(&at, end, &tag)))
 		if (!take(ret, tag, s))
 			return -EPROTO;
-	return ret->n_argv && *ret->argv[0] && ret->id ? 0 : -EPROTO;
+	return ret->n_argv && ret->id ? 0 : -EPROTO;
 }

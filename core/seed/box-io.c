@@ -133,6 +133,7 @@ int abx_box_run(const struct abx_box_io *io, const struct abx_box_script *script
 int abx_box_script_error(const char *what, int code, const struct abx_buf *stderr_text,
 			 struct abx_err *err)
 {
+	const char *text = abx_buf_str(stderr_text), *full = abx_text_of_full_disk(text);
 	char line[300];
 
 	switch (code) {
@@ -147,7 +148,14 @@ int abx_box_script_error(const char *what, int code, const struct abx_buf *stder
 		return abx_err_set(err, ABX_ENOTFOUND,
 				   "%s: the box has no record of what was put into it", what);
 	default:
-		abx_last_line(abx_buf_str(stderr_text), line, sizeof(line));
-		return abx_err_set(err, ABX_EREMOTE, "%s: in the box: %s", what, line);
+		abx_last_line(text, line, sizeof(line));
+		(void)abx_err_set(err, ABX_EREMOTE, "%s: in the box: %s", what, line);
+		if (!full)
+			return ABX_EREMOTE;
+		if (!strstr(line, full))
+			(void)abx_err_set(err, ABX_EREMOTE, "%s: in the box: %s: %s", what, line,
+					  full);
+		return abx_err_remedy(err, "free some space in the box; for local, on the disk of "
+					   "AGENTBOX_HOME");
 	}
 }

@@ -110,7 +110,19 @@ int abx_err_errno(struct abx_err *err, int errnum, const char *fmt, ...)
 	va_end(ap);
 	len = strlen(err->text);
 	(void)snprintf(err->text + len, sizeof(err->text) - len, ": %s", strerror(positive));
+	if (positive == ENOSPC || positive == EDQUOT)
+		(void)abx_err_remedy(err, "free some space there");
 	return code;
+}
+
+const char *abx_text_of_full_disk(const char *text)
+{
+	static const char *const words[] = {"No space left on device", "Disk quota exceeded"};
+
+	for (size_t i = 0; i < ABX_N_ELEMENTS(words); i++)
+		if (strstr(text, words[i]))
+			return words[i];
+	return NULL;
 }
 
 int abx_err_wrap(struct abx_err *err, const char *fmt, ...)

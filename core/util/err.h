@@ -54,6 +54,9 @@ int abx_err_errno(struct abx_err *err, int errnum, const char *fmt, ...) ABX_PRI
 /* Put "context: " in front and return the code that is there. */
 int abx_err_wrap(struct abx_err *err, const char *fmt, ...) ABX_PRINTF(2, 3);
 /* Say what to do about it, and return the code that is there. */
+/* Does this text of somebody's say that a disk is full?  Then what: "No space left on device",
+ * in the C library's words; else NULL. */
+const char *abx_text_of_full_disk(const char *text);
 int abx_err_remedy(struct abx_err *err, const char *fmt, ...) ABX_PRINTF(2, 3);
 
 /* The stable name of a code in JSON ("not_found"), and the exit code it means. */

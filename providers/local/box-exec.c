@@ -194,7 +194,7 @@ void box_exec(const struct box_req *rq)
 	struct abx_launch *l = box_shared(sizeof(*l));
 	int status;
 
-	if (!rq->argv[0] || !*rq->argv[0])
+	if (!rq->argv[0])
 		box_fail(ABX_EINVAL, NULL, "exec: no command given");
 	box_enter(rq);
 	c.launch = l;

@@ -62,7 +62,8 @@ static char **make_candidates(const char *program, const char *path)
 	v = calloc(n + 2, sizeof(*v));
 	if (!v)
 		return NULL;
-	if (strchr(program, '/')) {
+	/* No name is no file, and no directory of PATH either. */
+	if (!*program || strchr(program, '/')) {
 		v[0] = strdup(program);
 		return v[0] ? v : NULL;
 	}
@@ -198,7 +199,7 @@ static size_t total_bytes(char *const *v)
 
 int abx_launch_code(const struct abx_launch *l, char *text, size_t text_size)
 {
-	const char *why = strerror(l->failed_errno), *name = l->argv[0];
+	const char *why = strerror(l->failed_errno), *name = *l->argv[0] ? l->argv[0] : "''";
 	int code = 126;
 
 	if (l->failed_errno == E2BIG) {

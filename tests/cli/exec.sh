@@ -18,6 +18,9 @@ code 143 'death by TERM' ab exec one -- sh -c 'kill -TERM $$'
 code 137 'death by KILL' ab exec one -- sh -c 'kill -KILL $$'
 code 127 'no such program' ab exec one -- /no/such/program
 like "$err" '^agentbox: .*/no/such/program' 'it is said'
+code 127 'no name' ab exec one -- ''
+like "$err" "^agentbox: exec: '': not found" 'it is said'
+code 127 'no name, with arguments' ab exec one -- '' x
 code 126 'not executable' ab exec one -- /workspace/file
 like "$err" '^agentbox: .*/workspace/file' 'it is said'
 one_line_error 125 '/no/such/dir' 'no such directory' ab exec one --cwd /no/such/dir -- true

@@ -122,6 +122,8 @@ done
 is "$bad" '' 'death by signal n is 128+n'
 code 127 'a program that is not there' in_box one "/no/such/$TAG"
 like "$err" "^agentbox: .*/no/such/$TAG" 'is named'
+code 127 'nor without a name' in_box one ''
+like "$err" "^agentbox: .*not found" 'which is said'
 code 127 'nor on PATH' in_box one "no-such-$TAG"
 like "$err" "^agentbox: .*no-such-$TAG" 'is named'
 code 126 'one that is not executable' in_box one /workspace/file

@@ -218,14 +218,12 @@ END_TEST
 START_TEST(requests_that_make_no_sense)
 {
 	static const char *argv[] = {"prog", NULL};
-	static const char *none[] = {"", NULL};
 	static const char *bad_env[] = {"=x", NULL};
 	const struct abx_wire_request bad[] = {
 		{.id = "../x", .argv = WORDS(argv), .n_argv = 1},
 		{.id = ".", .argv = WORDS(argv), .n_argv = 1},
 		{.argv = WORDS(argv), .n_argv = 1},
 		{.id = "x"},
-		{.id = "x", .argv = WORDS(none), .n_argv = 1},
 		{.id = "x", .argv = WORDS(argv), .n_argv = 1, .env = WORDS(bad_env), .n_env = 1},
 	};
 

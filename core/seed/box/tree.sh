@@ -111,20 +111,27 @@ open_repositories() {
 
 add_whole() {
 	whole=1
-	add_all >/dev/null 2>"$rec/$tmp.err" || whole=
+	said=$(add_all 2>&1 >/dev/null) || whole=
+	[ -n "$whole" ] || case $said in
+	*'No space left on device'* | *'Disk quota exceeded'*)
+		printf '%s\n' "$said" >&2
+		fail "cannot write to $rec in the box"
+		;;
+	esac
 }
 
 take() {
 	GIT_INDEX_FILE=$rec/$tmp std=--exclude-standard
 	export GIT_INDEX_FILE
 	[ ! -f "$rec/plain" ] || std=
-	[ ! -f "$rec/index" ] || cp -p "$rec/index" "$rec/$tmp" || fail 'cp failed'
+	[ ! -f "$rec/index" ] || cp -p "$rec/index" "$rec/$tmp" ||
+		fail "cannot write to $rec in the box"
 	# No path is like this one; some versions of grep take no empty list.
 	{ echo // && repositories; } >"$rec/$tmp.links" && echo // >"$rec/$tmp.tried" || exit 90
 	add_whole
 	open_repositories
 	tree=$(rgit write-tree) || {
-		cat "$rec/$tmp.err" >&2
+		printf '%s\n' "$said" >&2
 		exit 90
 	}
 	note_odd
@@ -142,7 +149,7 @@ find_odd
 : >"$notes" || fail "cannot write to $shadow in the box"
 take
 if [ -d "$shadow/nested" ]; then
-	cp -p "$rec/$tmp" "$shadow/all.$$" || fail 'cp failed'
+	cp -p "$rec/$tmp" "$shadow/all.$$" || fail "cannot write to $shadow in the box"
 	# A nested repository comes behind the one that holds it.
 	n=0
 	while n=$((n + 1)) && [ -d "$shadow/nested/$n" ]; do
