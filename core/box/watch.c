@@ -34,6 +34,7 @@ struct watch {
 	abx_box_event_fn tell;
 	void *ctx;
 	struct abx_box_list known;
+	int64_t seen; /* of the changes on record; -1: none yet */
 	struct reporter **reporters;
 	size_t n_reporters;
 	struct abx_strv tried; /* providers that were looked at for that */
@@ -146,7 +147,7 @@ static int ask(struct watch *w, struct abx_box_list *boxes, bool all, struct abx
 	return r == ABX_ENOBOX ? 0 : r;
 }
 
-static const struct abx_box *find(const struct abx_box_list *list, const char *id)
+static struct abx_box *find(const struct abx_box_list *list, const char *id)
 {
 	for (size_t i = 0; i < list->len; i++)
 		if (strcmp(list->items[i].id, id) == 0)
@@ -157,6 +158,19 @@ static const struct abx_box *find(const struct abx_box_list *list, const char *i
 static const char *state_of(const struct abx_box *box)
 {
 	return abx_box_state_name(box->state);
+}
+
+/* A state that is the known one was told of when the box was looked at. */
+static int on_change(void *ctx, const char *id, enum abx_box_state was, enum abx_box_state state)
+{
+	const struct watch *w = ctx;
+	struct abx_box *box = find(&w->known, id);
+	struct abx_box_event event = {box, abx_box_state_name(state), abx_box_state_name(was)};
+
+	if (!box || box->state == state)
+		return 0;
+	box->state = state;
+	return w->tell(w->ctx, &event);
 }
 
 static int compare(struct watch *w, struct abx_box_list *now)
@@ -200,7 +214,9 @@ static int watch_loop(struct watch *w, struct abx_err *err)
 		int64_t at = abx_now_ms();
 		bool all = !asked_all || at - asked_all >= ASK_ALL_MS;
 
-		r = abx_boxes_list(w->app->db, w->project, &now, err);
+		r = abx_boxes_changes(w->app->db, &w->seen, on_change, w, err);
+		if (r == 0)
+			r = abx_boxes_list(w->app->db, w->project, &now, err);
 		for (size_t i = 0; i < now.len && r == 0; i++)
 			start_reporter(w, &now.items[i]);
 		if (r == 0 && (all || at - asked >= ASK_MS)) {
@@ -218,7 +234,7 @@ static int watch_loop(struct watch *w, struct abx_err *err)
 int abx_box_watch(struct abx_app *app, const char *project, abx_box_event_fn tell, void *ctx,
 		  struct abx_err *err)
 {
-	struct watch w = {.app = app, .project = project, .tell = tell, .ctx = ctx};
+	struct watch w = {.app = app, .project = project, .tell = tell, .ctx = ctx, .seen = -1};
 	int r = abx_app_open(app, err);
 
 	if (r == 0)

@@ -453,3 +453,32 @@ int abx_boxes_delete(struct abx_db *db, const char *id, struct abx_err *err)
 		abx_db_rollback(db);
 	return r;
 }
+
+int abx_boxes_changes(struct abx_db *db, int64_t *seq, abx_box_change_fn fn, void *ctx,
+		      struct abx_err *err)
+{
+	const bool past = *seq < 0;
+	sqlite3_stmt *stmt = NULL;
+	int told = 0;
+	int r = past ? abx_db_query(db, &stmt, err, "SELECT coalesce(max(seq), 0) FROM changes", "")
+		     : abx_db_query(db, &stmt, err,
+				    "SELECT seq, box, was, state FROM changes WHERE seq > ?"
+				    " ORDER BY seq",
+				    "i", *seq);
+
+	if (r < 0)
+		return r;
+	while (told == 0 && (r = abx_db_step(db, stmt, err)) == 1) {
+		abx_autofree char *id = NULL, *was = NULL, *state = NULL;
+
+		*seq = sqlite3_column_int64(stmt, 0);
+		if (past)
+			continue;
+		id = abx_db_text(stmt, 1);
+		was = abx_db_text(stmt, 2);
+		state = abx_db_text(stmt, 3);
+		told = fn(ctx, id, abx_box_state_of_name(was), abx_box_state_of_name(state));
+	}
+	(void)sqlite3_finalize(stmt);
+	return told ? told : r;
+}

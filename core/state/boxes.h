@@ -93,4 +93,11 @@ int abx_boxes_set_sandbox(struct abx_db *db, const char *id, const struct abx_sa
 /* The record with its journal and resources; the project too when it was the last one. */
 int abx_boxes_delete(struct abx_db *db, const char *id, struct abx_err *err);
 
+/* The changes of state since `*seq`, in their order, and the next seq; of the past only the seq
+ * where it is negative.  Old ones are forgotten.  Ends with the first non-zero result of `fn`. */
+typedef int (*abx_box_change_fn)(void *ctx, const char *id, enum abx_box_state was,
+				 enum abx_box_state state);
+int abx_boxes_changes(struct abx_db *db, int64_t *seq, abx_box_change_fn fn, void *ctx,
+		      struct abx_err *err);
+
 #endif

@@ -57,6 +57,17 @@ static const char *const migrations[] = {
 	"ALTER TABLE resources ADD COLUMN attempt TEXT;"
 	"ALTER TABLE resources ADD COLUMN record TEXT;"
 	"CREATE INDEX resources_attempt ON resources(attempt);",
+
+	/* For who watches: a state may have been left again before anybody looked. */
+	"CREATE TABLE changes ("
+	" seq INTEGER PRIMARY KEY AUTOINCREMENT,"
+	" box TEXT NOT NULL, was TEXT NOT NULL, state TEXT NOT NULL"
+	");"
+	"CREATE TRIGGER boxes_changed AFTER UPDATE OF state ON boxes"
+	" WHEN OLD.state IS NOT NEW.state BEGIN"
+	" INSERT INTO changes (box, was, state) VALUES (NEW.id, OLD.state, NEW.state);"
+	" DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - 1000;"
+	" END;",
 };
 
 int64_t abx_schema_version(void)

@@ -69,6 +69,18 @@ ok 'of all as JSON too' wait_for 10 grep -q '"name":"box-mock".*"was":null' "$T/
 ab stop box-mock >/dev/null 2>&1
 ok 'a stop is seen' wait_for 10 grep -q ' box-mock stopped (was running)$' "$T/watch"
 ok 'as JSON too' wait_for 10 grep -q '"state":"stopped","was":"running"' "$T/watch.json"
+# However short.
+kill -STOP "$watcher"
+ab start box-mock >/dev/null 2>&1
+ab stop box-mock >/dev/null 2>&1
+kill -CONT "$watcher"
+ok 'a state that is over is seen' \
+	wait_for 10 grep -q ' box-mock running (was stopped)$' "$T/watch"
+stopped_twice()
+{
+	[ "$(grep -c ' box-mock stopped (was running)$' "$T/watch")" -eq 2 ]
+}
+ok 'with its end' wait_for 10 stopped_twice
 ab destroy -y box-mockbare >/dev/null 2>&1
 ok 'an end is seen' wait_for 10 grep -q ' box-mockbare destroyed' "$T/watch"
 ok 'a new one is made' ab create --provider mock -n late -y
