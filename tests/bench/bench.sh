@@ -10,7 +10,10 @@ create_runs=${BENCH_CREATE_RUNS:-30}
 snapshot_runs=${BENCH_SNAPSHOT_RUNS:-12}
 copy_runs=${BENCH_COPY_RUNS:-3}
 many_runs=${BENCH_MANY_RUNS:-5}
+crowd_runs=${BENCH_CROWD_RUNS:-3}
+large_runs=${BENCH_LARGE_RUNS:-5}
 many=8
+crowd=50
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/abx-bench.XXXXXX")
 AGENTBOX_HOME=$scratch/home
 AGENTBOX_PROVIDER_PATH=$BUILD/providers/local/.libs
@@ -149,6 +152,65 @@ bench_many()
 	"$agentbox" destroy --all -y >/dev/null 2>&1
 }
 
+# The raw git steps of one create, for each of many at once, against as many creates.
+bench_crowd()
+{
+	: >"$scratch/raw"
+	: >"$scratch/each"
+	for i in $(seq "$crowd"); do
+		[ "$i" = 1 ] || echo --and | tee -a "$scratch/each" >>"$scratch/raw"
+		git_work "$scratch/crowd@N@-$i" >>"$scratch/raw"
+		printf '%s\n' "$agentbox" create -w "$repo" -n "crowd@N@-$i" -y >>"$scratch/each"
+	done
+	# Boxes of other runs take memory and processes.
+	printf '%s\n' --first "$agentbox" destroy --all -y --force --then >"$scratch/none"
+	"$agentbox" create -w "$repo" -n first -y >/dev/null 2>&1
+	IFS='
+'
+	# shellcheck disable=SC2046 # one argument a line
+	"$pairs" "$crowd_runs" $(cat "$scratch/raw") \
+		--- $(cat "$scratch/none" "$scratch/each") >"$scratch/figures"
+	unset IFS
+	{ read -r floor _ _ floor_cpu && read -r ours _ kb ours_cpu; } <"$scratch/figures"
+	row "$crowd creates at once" "$floor" "$ours" '<= 1.5 x the raw git steps at once'
+	row '  processor time' "$floor_cpu" "$ours_cpu" ''
+	"$agentbox" destroy --all -y --force >/dev/null 2>&1
+}
+
+# 195 MiB in 20,000 files of a work tree, by tar and a git status, and by create.
+bench_large()
+{
+	large=$scratch/large
+	mkdir "$large"
+	perl -e 'my $text = join("", map { "line $_ of a file that is like source\n" } 1 .. 280);
+		for my $d (1 .. 200) {
+			mkdir "$ARGV[0]/d$d";
+			for my $f (1 .. 100) {
+				open(my $o, ">", "$ARGV[0]/d$d/f$f") or die;
+				print $o "$d $f\n", $text or die;
+				close($o) or die;
+			}
+		}' "$large"
+	git -C "$large" -c init.defaultBranch=main init -q .
+	git -C "$large" config user.name Bench
+	git -C "$large" config user.email bench@example.org
+	git -C "$large" add .
+	git -C "$large" commit -qm Large
+	cat >"$scratch/tar-tar" <<-'END'
+		#!/bin/sh
+		mkdir "$2" && tar -C "$1" -c . | tar -C "$2" -x && exec git -C "$2" status --porcelain
+	END
+	chmod 755 "$scratch/tar-tar"
+	"$pairs" "$large_runs" "$scratch/tar-tar" "$large" "$scratch/tarred@N@" \
+		--- "$agentbox" create -w "$large" -n "large@N@" -y >"$scratch/figures"
+	{ read -r floor _ _ _ && read -r ours _ kb _; } <"$scratch/figures"
+	row '195 MiB in 20,000 files goes in' "$floor" "$ours" '<= 1.25 x tar | tar and git status'
+	row '  memory of its largest process, MB' 30 \
+		"$(awk -v kb="$kb" 'BEGIN { print kb / 1024 }')" '<= 30 MB'
+	"$agentbox" destroy --all -y --force >/dev/null 2>&1
+	rm -rf "$large" "$scratch"/tarred*
+}
+
 # 195 MiB in 20,000 files that a box writes itself, also where they are already.
 # shellcheck disable=SC2016 # perl's
 fill_script='
@@ -252,6 +314,8 @@ bench_version
 bench_exec
 bench_create
 bench_many
+bench_crowd
+bench_large
 bench_snapshots
 bench_copy
 bench_memory
