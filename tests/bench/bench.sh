@@ -198,7 +198,8 @@ bench_large()
 	git -C "$large" commit -qm Large
 	cat >"$scratch/tar-tar" <<-'END'
 		#!/bin/sh
-		mkdir "$2" && tar -C "$1" -c . | tar -C "$2" -x && exec git -C "$2" status --porcelain
+		mkdir "$2" && tar -C "$1" -c . | tar -C "$2" -x &&
+			exec git -C "$2" status --porcelain
 	END
 	chmod 755 "$scratch/tar-tar"
 	"$pairs" "$large_runs" "$scratch/tar-tar" "$large" "$scratch/tarred@N@" \
