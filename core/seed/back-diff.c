@@ -18,7 +18,7 @@ static int run(const struct abx_box_io *io, const struct abx_back *back, bool si
 	       const char *form, bool color, struct abx_box_script *script, bool *ret_more,
 	       struct abx_err *err)
 {
-	abx_autofree char *max = abx_back_max_file(back);
+	abx_autofree char *max = abx_back_limits(back);
 	const char *const args[] = {back->dir, back->seed_tree,
 				    max,       since_create ? "seed" : "base",
 				    form,      color ? "always" : "never",

@@ -12,6 +12,7 @@
 
 #define NESTED "a repository of its own, not brought back"
 #define LARGE "larger than what may come back (--max-file)"
+#define MANY "too many new files in it, which stay in the box"
 #define SPECIAL "neither a file nor a directory nor a symbolic link"
 #define LEFT "git in the box cannot take it (unreadable, or a name that git keeps for itself)"
 
@@ -179,6 +180,15 @@ static void note(struct list *notes, const char *path, uint32_t mode, const char
 	abx_change_fail(c, "%s", problem ? problem : why);
 }
 
+/* The workspace itself is named with a dot. */
+static void note_many(struct list *notes, const char *path)
+{
+	if (strcmp(path, ".") == 0)
+		abx_change_fail(add(notes, path, ABX_CHANGE_ADDED, 0), MANY);
+	else
+		note(notes, path, 0, MANY);
+}
+
 /* Paths below `prefix`, and an empty one behind them. */
 static bool parse_left(const char *prefix, const char **at, const char *end, struct list *notes)
 {
@@ -204,6 +214,8 @@ static bool parse_note(const char *s, const char **at, const char *end, struct l
 		return false;
 	if ((path = behind(s, "large")) && *path)
 		note(notes, path, ABX_MODE_FILE, LARGE);
+	else if ((path = behind(s, "many")) && *path)
+		note_many(notes, path);
 	else if ((path = behind(s, "special")) && *path)
 		note(notes, path, 0, SPECIAL);
 	else

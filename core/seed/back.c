@@ -27,9 +27,11 @@ int abx_back_check_tree(const struct abx_back *back, struct abx_err *err)
 	return abx_err_set(err, ABX_ESTATE, "what the box started from is not known");
 }
 
-char *abx_back_max_file(const struct abx_back *back)
+char *abx_back_limits(const struct abx_back *back)
 {
-	return abx_xasprintf("%" PRIu64, back->max_file ? back->max_file : ABX_BACK_FILE_MAX);
+	return abx_xasprintf("%" PRIu64 ":%" PRIu64,
+			     back->max_file ? back->max_file : ABX_BACK_FILE_MAX,
+			     back->max_new ? back->max_new : ABX_CHANGES_MAX);
 }
 
 struct text_sink {
@@ -81,7 +83,7 @@ static int ask(const struct abx_box_io *io, const struct abx_back *back,
 	       const struct abx_manifest *sent, const char *tmp, struct abx_changes *ret,
 	       struct abx_err *err)
 {
-	abx_autofree char *max = abx_back_max_file(back);
+	abx_autofree char *max = abx_back_limits(back);
 	abx_autofree const char **args = NULL;
 	struct text_sink sink = {ABX_BUF_INIT(ABX_CHANGES_BYTES_MAX), err};
 	struct abx_box_script script = {"list changes", abx_script_changes, NULL, -1, on_text,

@@ -47,6 +47,9 @@ struct abx_back {
 	/* Larger files stay in the box, and those that would make all of them too large; 0: the
 	 * values below. */
 	uint64_t max_file, max_total;
+	/* Where there are more new files, those of the directories that have most of them stay; 0:
+	 * a million. */
+	uint64_t max_new;
 	/* Patterns of .gitignore: ignored files that come all the same.  NULL-terminated, or NULL.
 	 */
 	const char *const *ignored;

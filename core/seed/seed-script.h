@@ -29,15 +29,15 @@ extern const char abx_script_seed[];
 /* DIR: nothing is in it any more. */
 extern const char abx_script_clear[];
 
-/* DIR SEED-TREE MAX-BYTES [PATTERN...].  stdin: what came back before, as records of `git
- * update-index -z --index-info`.  stdout: "tree <id>\n", then for each change since the seed with
- * those in it a record of `git diff-tree -r -z --raw`, then "large PATH", "special PATH" and
- * "left PREFIX" with paths and an empty one, each with NUL behind it, for what cannot come, then
- * "end" and NUL.  PATTERNs are those of .gitignore. */
+/* DIR SEED-TREE MAX-BYTES:MAX-FILES [PATTERN...].  stdin: what came back before, as records of
+ * `git update-index -z --index-info`.  stdout: "tree <id>\n", then for each change since the seed
+ * with those in it a record of `git diff-tree -r -z --raw`, then "large PATH", "special PATH",
+ * "many PATH" and "left PREFIX" with paths and an empty one, each with NUL behind it, for what
+ * cannot come, then "end" and NUL.  PATTERNs are those of .gitignore. */
 extern const char abx_script_changes[];
 
-/* DIR SEED-TREE MAX-BYTES base|seed diff|stat|list always|never.  stdout: git's diff; list:
- * records of --raw -z and --numstat -z, then "end" and NUL.  stderr: "left out" when there is
+/* DIR SEED-TREE MAX-BYTES:MAX-FILES base|seed diff|stat|list always|never.  stdout: git's diff;
+ * list: records of --raw -z and --numstat -z, then "end" and NUL.  stderr: "left out" when there is
  * more than a diff can say. */
 extern const char abx_script_diff[];
 

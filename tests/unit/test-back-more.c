@@ -120,6 +120,48 @@ START_TEST(each_by_its_kind)
 }
 END_TEST
 
+/* A directory with millions of files stays, by one line, and all else comes. */
+START_TEST(too_many_in_a_directory)
+{
+	begin(ONE " && mkdir big && echo 1 >big/sent && git add . && git commit -q -m two");
+	back.max_new = 100;
+	in_box("mkdir -p deep/er/'fl[o]od' && cd deep/er/fl?o?od && for i in $(seq 300); do "
+	       "echo $i >$i; done; cd ../../.. && echo 2 >big/sent && for i in $(seq 200); do "
+	       "echo $i >big/$i; done; echo n >new && echo m >>a.txt && mkdir o && "
+	       "for i in $(seq 300); do echo $i >o/$i.o; done; rm link");
+	apply();
+	is_listed("M a.txt\nA big: too many new files in it, which stay in the box\n"
+		  "M big/sent\n"
+		  "A deep/er/fl[o]od: too many new files in it, which stay in the box\n"
+		  "D link\nA new\n");
+	in_box("rm -r big deep o");
+	apply();
+	is_listed("D big/sent\n");
+}
+END_TEST
+
+/* All over the place: what was sent is looked at, and nothing else. */
+START_TEST(too_many_everywhere)
+{
+	begin(ONE);
+	back.max_new = 100;
+	in_box("for i in $(seq 60); do mkdir d$i && echo 1 >d$i/1 && echo 2 >d$i/2 || exit 1; "
+	       "done; echo m >>a.txt && rm link");
+	apply();
+	is_listed("A .: too many new files in it, which stay in the box\nM a.txt\nD link\n");
+}
+END_TEST
+
+START_TEST(too_many_in_a_plain_directory)
+{
+	begin("mkdir a && echo 1 >a/f");
+	back.max_new = 100;
+	in_box("mkdir b && for i in $(seq 200); do echo $i >b/$i; done; echo 2 >a/f && echo n >n");
+	apply();
+	is_listed("M a/f\nA b: too many new files in it, which stay in the box\nA n\n");
+}
+END_TEST
+
 /* A large file that was sent is no news. */
 START_TEST(large_but_sent)
 {
@@ -408,6 +450,9 @@ static Suite *suite(void)
 				      ignored_when_asked,
 				      goes_on_after_a_partial_one,
 				      converted,
+				      too_many_in_a_directory,
+				      too_many_everywhere,
+				      too_many_in_a_plain_directory,
 				      converted_by_settings,
 				      converted_in_a_submodule,
 				      diff_from_the_commits,

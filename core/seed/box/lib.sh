@@ -38,7 +38,7 @@ pattern() {
 
 # The record of the workspace, and $shadow/nested/N for each repository in it.
 shadow=$HOME/.agentbox/seed.git
-rec=$shadow at=$dir path=
+rec=$shadow at=$dir path='' excludes=''
 
 # enter RECORD: $rec is it, $at its work tree, $path where that is in the workspace.
 enter() {
@@ -50,10 +50,11 @@ enter() {
 	at=$dir${path:+/$path}
 }
 
-# A repository that is named by --git-dir is not asked who owns it (safe.directory).
+# A repository that is named by --git-dir is not asked who owns it (safe.directory).  $excludes: a
+# file with more that is ignored.
 rgit() {
 	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \
-	git --git-dir="$rec" --work-tree="$at" "$@"
+	git ${excludes:+-c "core.excludesFile=$excludes"} --git-dir="$rec" --work-tree="$at" "$@"
 }
 
 # is_real PATH: a directory of the workspace, which no link leads to.
@@ -108,6 +109,10 @@ scoped() (
 
 # add_all [OPTION...]: the work tree of the current record into its index.  OPTIONs are git's.
 add_all() {
+	if [ -n "${flood-}" ] && [ "$rec" = "$shadow" ]; then
+		scoped "$@" add -u --ignore-errors
+		return
+	fi
 	set -- "$@" add -A --ignore-errors
 	[ ! -f "$rec/plain" ] || set -- "$@" -f
 	scoped "$@"

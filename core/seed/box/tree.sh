@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2154,SC2034
 # The current tree of the workspace, in $tree; by indexes of this process's own, so that two of
 # these at once do not meet, which become the next one's starting point.  What is not in it though
-# it is no ignored file is named in $notes: "large PATH", "special PATH", or "left PREFIX" with
-# paths and an empty one, each with a NUL behind it.
+# it is no ignored file is named in $notes: "large PATH", "special PATH", "many PATH" of a
+# directory with too many new files (of the root only what has been sent is looked at), or
+# "left PREFIX" with paths and an empty one, each with a NUL behind it.
 command -v git >/dev/null 2>&1 || exit 91
 [ -d "$shadow" ] || exit 93
-tmp=index.$$ partial=
+tmp=index.$$ partial='' flood=''
+flooded=$shadow/$tmp.flood
 notes=$shadow/$tmp.notes large=$shadow/$tmp.large special=$shadow/$tmp.special
 clear_up() {
 	for n in "$shadow" "$shadow"/nested/*; do
@@ -21,6 +23,77 @@ for n in "$shadow"/index.[0-9]* "$shadow"/all.[0-9]* "$shadow"/nested/*/index.[0
 	[ ! -e "$n" ] || kill -0 "${pid%%.*}" 2>/dev/null || rm -f "$n"
 done
 trap 'exit 90' HUP INT TERM
+
+# Directories with a tenth of what may come, or more, beside those of them that are such directories
+# themselves, one a line.  stdin: paths of the workspace, "./" first.
+heavy() {
+	awk -F/ -v least="$((most / 10 + 1))" '
+		$1 == "." {
+			dir = "."
+			n[dir]++
+			for (i = 2; i < NF && i < 40; i++) {
+				up[dir "/" $i] = dir
+				dir = dir "/" $i
+				n[dir]++
+			}
+		}
+		END {
+			for (d in n)
+				if (n[d] >= least && d in up)
+					of[up[d]] += n[d]
+			for (d in n)
+				if (n[d] - of[d] >= least)
+					print d
+		}'
+}
+
+# Does a record of its own keep it?
+is_nested() {
+	for r in "$shadow"/nested/*; do
+		[ -f "$r/path" ] || continue
+		r=$(cat "$r/path" && echo .)
+		case $1/ in "${r%.}"/*) return 0 ;; esac
+	done
+	return 1
+}
+
+# Of many files, the first ones tell.
+mostly_ignored() {
+	find "$1" -name .git -prune -o ! -type d -print | head -n 1000 >"$flooded.some"
+	n_ignored=$(rgit check-ignore --no-index --stdin <"$flooded.some" 2>/dev/null | wc -l)
+	[ $((2 * n_ignored)) -ge "$(wc -l <"$flooded.some")" ]
+}
+
+# Git would take as long for millions of files as it takes to write them, and each would be a line
+# of the list.  What is ignored or has been sent is none of them.
+find_flood() {
+	[ -n "${most-}" ] || return 0
+	[ "$(find . -name .git -prune -o -print | head -n "$((most + 1))" | wc -l)" -gt "$most" ] ||
+		return 0
+	find . -name .git -prune -o -print | heavy >"$flooded.all" || : >"$flooded.all"
+	n=0
+	while IFS= read -r d; do
+		[ "$d" != . ] && [ -d "$d" ] || continue
+		[ -f "$rec/plain" ] || ! mostly_ignored "$d" || continue
+		sent=$(rgit ls-files -- ":(literal)${d#./}" | wc -l)
+		all=$(find "$d" -name .git -prune -o -print | wc -l)
+		[ $((2 * sent)) -lt "$all" ] || continue
+		d=${d#./}
+		n=$((n + 1))
+		printf 'many %s\000' "$d" >>"$flooded.notes"
+		if [ -f "$rec/plain" ] || is_nested "$d"; then
+			printf %s "$d" >"$large.many.$n"
+		else
+			printf '%s\n' "$d" | sed -e 's/[][\\*?]/\\&/g' -e 's,.*,/&/,' >>"$flooded"
+		fi
+	done <"$flooded.all"
+	[ ! -f "$flooded" ] || excludes=$flooded
+	opt=--exclude-standard
+	[ ! -f "$rec/plain" ] || opt=
+	[ "$(scoped ls-files -o $opt | head -n "$((most + 1))" | wc -l)" -gt "$most" ] || return 0
+	flood=1
+	printf 'many .\000' >>"$flooded.notes"
+}
 
 # Git would read a file to its end, however long it is, and says nothing of what is no file.
 # Each path in a file of its own: a name can have any byte.
@@ -57,6 +130,7 @@ note_odd() (
 		[ -f "$n" ] || continue
 		f=$(cat "$n" && echo .)
 		f=${f%.}
+		case $n in "$large".many.*) continue ;; esac
 		case $f in
 		"${path:+$path/}"?*) f=${f#"${path:+$path/}"} ;;
 		*) continue ;;
@@ -145,8 +219,10 @@ take() {
 	unset GIT_INDEX_FILE
 }
 
+find_flood
 find_odd
 : >"$notes" || fail "cannot write to $shadow in the box"
+[ ! -f "$flooded.notes" ] || cat "$flooded.notes" >>"$notes"
 take
 if [ -d "$shadow/nested" ]; then
 	cp -p "$rec/$tmp" "$shadow/all.$$" || fail "cannot write to $shadow in the box"
