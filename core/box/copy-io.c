@@ -47,26 +47,45 @@ bool abx_copy_has_no_name(const char *name)
 	return !*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Is it a directory, a file, something else, or nothing?  'd', 'f', 'o' or '-'; of a file
- * also the permission bits, by what `ls -l` says in every box. */
-int abx_copy_kind(struct abx_copier *c, const char *path, char *ret_kind, mode_t *ret_mode,
-		  struct abx_err *err)
+/* "-rwxr-xr-x 1 0 0 1234 ...": in every box the same. */
+static void take_listing(char *text, mode_t *ret_mode, uint64_t *ret_size)
 {
-	static const char script[] = "[ ! -d \"$1\" ] || exit 10\n"
-				     "if [ -f \"$1\" ]; then LC_ALL=C ls -ldL \"$1\" 2>/dev/null | "
-				     "head -c 10; exit 11; fi\n"
-				     "if [ -e \"$1\" ] || [ -L \"$1\" ]; then exit 12; fi\n"
-				     "exit 13\n";
+	const char *field = text;
+
+	*ret_size = 0;
+	*ret_mode = strlen(text) > 10 ? 0 : 0644;
+	for (int bit = 0; strlen(text) > 10 && bit < 9; bit++)
+		if (strchr("rwxst", text[1 + bit]))
+			*ret_mode |= (mode_t)0400 >> bit;
+	for (int i = 0; i < 4; i++) {
+		field += strcspn(field, " ");
+		field += strspn(field, " ");
+	}
+	text[(size_t)(field - text) + strcspn(field, " ")] = '\0';
+	(void)abx_parse_u64(field, INT64_MAX, ret_size);
+}
+
+/* Is it a directory, a file, something else, or nothing?  'd', 'f', 'o' or '-'; of a file
+ * also the permission bits and the size, by what `ls -l` says in every box. */
+int abx_copy_kind(struct abx_copier *c, const char *path, char *ret_kind, mode_t *ret_mode,
+		  uint64_t *ret_size, struct abx_err *err)
+{
+	static const char script[] =
+		"[ ! -d \"$1\" ] || exit 10\n"
+		"if [ -f \"$1\" ]; then LC_ALL=C ls -ldnL \"$1\" 2>/dev/null | "
+		"head -c 80; exit 11; fi\n"
+		"if [ -e \"$1\" ] || [ -L \"$1\" ]; then exit 12; fi\n"
+		"exit 13\n";
 	const char *const argv[] = {"/bin/sh", "-c", script, "sh", path, NULL};
 	struct abx_exec_request req = {.argv = argv,
 				       .cwd = "/",
 				       .fd_in = -1,
 				       .fd_err = -1,
 				       .timeout_ms = PROBE_TIMEOUT_MS};
-	char text[16] = "";
+	char text[100] = "";
 	int code = 0, out[2], r;
 
-	/* Ten bytes fit into any pipe. */
+	/* So few bytes fit into any pipe. */
 	if (pipe2(out, O_CLOEXEC | O_NONBLOCK) < 0)
 		return abx_err_errno(err, errno, "make a pipe");
 	req.fd_out = out[1];
@@ -81,10 +100,7 @@ int abx_copy_kind(struct abx_copier *c, const char *path, char *ret_kind, mode_t
 		return abx_err_set(err, ABX_EREMOTE,
 				   "the box could not look at '%s' (exit code %d)", path, code);
 	*ret_kind = "dfo-"[code - 10];
-	*ret_mode = strlen(text) == 10 ? 0 : 0644;
-	for (int bit = 0; strlen(text) == 10 && bit < 9; bit++)
-		if (strchr("rwxst", text[1 + bit]))
-			*ret_mode |= (mode_t)0400 >> bit;
+	take_listing(text, ret_mode, ret_size);
 	return 0;
 }
 

@@ -25,9 +25,9 @@ char *abx_copy_last_name(const char *path);
 bool abx_copy_has_no_name(const char *name);
 
 /* Is it a directory, a file, something else, or nothing?  'd', 'f', 'o' or '-'; of a file also
- * the permission bits. */
+ * the permission bits and the size, as the box has it. */
 int abx_copy_kind(struct abx_copier *c, const char *path, char *ret_kind, mode_t *ret_mode,
-		  struct abx_err *err);
+		  uint64_t *ret_size, struct abx_err *err);
 
 /* "dir/" names a directory, so a file cannot become it: as cp(1) says. */
 int abx_copy_check_slash(const char *target, bool is_directory, struct abx_err *err);

@@ -14,11 +14,12 @@ int abx_copy_stream_in(struct abx_app *app, struct abx_box *box, int fd, const c
 	struct abx_transfer req = {ABX_INIT(struct abx_transfer)};
 	struct abx_copier c = {0};
 	char kind = '-', shown[256];
+	uint64_t size = 0;
 	mode_t mode = 0;
 	int r = abx_copier_open(app, box, &c, err);
 
 	if (r == 0)
-		r = abx_copy_kind(&c, path, &kind, &mode, err);
+		r = abx_copy_kind(&c, path, &kind, &mode, &size, err);
 	if (r == 0)
 		r = abx_copy_check_slash(path, kind == 'd', err);
 	if (r < 0)
@@ -44,11 +45,12 @@ int abx_copy_stream_out(struct abx_app *app, struct abx_box *box, const char *so
 	struct abx_transfer req = {ABX_INIT(struct abx_transfer)};
 	struct abx_copier c = {0};
 	char kind = '-', shown[256];
+	uint64_t size = 0;
 	mode_t mode = 0;
 	int r = abx_copier_open(app, box, &c, err);
 
 	if (r == 0)
-		r = abx_copy_kind(&c, path, &kind, &mode, err);
+		r = abx_copy_kind(&c, path, &kind, &mode, &size, err);
 	if (r < 0)
 		return r;
 	abx_quote_text(path, shown, sizeof(shown));

@@ -11,6 +11,7 @@
 #include "core/util/landing.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
+#include "core/util/room.h"
 
 struct tree_source {
 	const char *path;
@@ -122,11 +123,12 @@ int abx_copy_in(struct abx_app *app, struct abx_box *box, const struct abx_copy 
 	abx_autofree char *target = abx_copy_box_path(what->target);
 	struct abx_copier c = {0};
 	char kind = '-';
+	uint64_t size;
 	mode_t mode;
 	int r = abx_copier_open(app, box, &c, err);
 
 	if (r == 0)
-		r = abx_copy_kind(&c, target, &kind, &mode, err);
+		r = abx_copy_kind(&c, target, &kind, &mode, &size, err);
 	if (r == 0 && kind == 'o')
 		return abx_err_set(err, ABX_EEXIST,
 				   "'%s' in the box is neither a file nor a directory", target);
@@ -213,8 +215,8 @@ static int fetch_file(struct abx_copier *c, const char *source, int fd, mode_t m
 }
 
 /* The target appears as a whole or not at all. */
-static int download_file(struct abx_copier *c, const char *source, mode_t mode, const char *given,
-			 struct abx_err *err)
+static int download_file(struct abx_copier *c, const char *source, mode_t mode, uint64_t size,
+			 const char *given, struct abx_err *err)
 {
 	struct abx_landing l = ABX_LANDING_INIT;
 	abx_autofree char *target = NULL;
@@ -226,7 +228,9 @@ static int download_file(struct abx_copier *c, const char *source, mode_t mode, 
 	l.notes = c->app->notes;
 	failed = abx_landing_begin_at(&l, target, 0600, &name);
 	r = failed < 0 ? abx_err_errno(err, -failed, "make '%s'", target)
-		       : fetch_file(c, source, l.fd, mode, err);
+		       : abx_room_check(l.fd, size, target, err);
+	if (r == 0)
+		r = fetch_file(c, source, l.fd, mode, err);
 	failed = r == 0 ? abx_landing_land(&l, name) : 0;
 	if (failed < 0)
 		r = abx_err_errno(err, -failed, "write '%s'", target);
@@ -251,8 +255,9 @@ static int copy_one_out(struct abx_copier *c, const char *given, const char *tar
 	abx_autofree char *full = NULL;
 	struct stat st;
 	char kind = '-', shown[256];
+	uint64_t size = 0;
 	mode_t mode = 0;
-	int r = abx_copy_kind(c, source, &kind, &mode, err);
+	int r = abx_copy_kind(c, source, &kind, &mode, &size, err);
 
 	if (r < 0)
 		return r;
@@ -276,7 +281,7 @@ static int copy_one_out(struct abx_copier *c, const char *given, const char *tar
 	if (kind == 'd')
 		return say_where(download_tree(c, source, full, ret, err), full, err);
 	r = abx_copy_check_slash(full, /* is_directory= */ false, err);
-	return r < 0 ? r : say_where(download_file(c, source, mode, full, err), full, err);
+	return r < 0 ? r : say_where(download_file(c, source, mode, size, full, err), full, err);
 }
 
 int abx_copy_out(struct abx_app *app, struct abx_box *box, const struct abx_copy *what,

@@ -291,7 +291,7 @@ static int check_amount(struct create *c, struct abx_err *err)
 	const bool local = abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL;
 	const char *max = abx_config_get(c->config, "box.max_seed", NULL);
 
-	return abx_amount_check(c->req, c->seed, local, max, err);
+	return abx_amount_check(c->req, c->seed, local, c->app->host.cancel_fd, max, err);
 }
 
 static int inspect(struct create *c, struct abx_err *err)

@@ -59,6 +59,8 @@ int abx_create_check(struct abx_app *app, const struct abx_create *req, struct a
 int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx_box *ret,
 		   struct abx_created *ret_created, struct abx_err *err);
 
+/* "28 files, 6.9 MiB, and 2.3 MiB of history"; to be freed. */
+char *abx_amount_text(const struct abx_seed_info *info);
 /* The refusal of too much, ABX_EPOLICY. */
 int abx_create_too_large(const struct abx_seed_info *info, const char *largest,
 			 struct abx_err *err);

@@ -36,17 +36,15 @@ static int on_amount(void *ctx, const struct abx_seed_info *info, const char *la
 		     struct abx_err *err)
 {
 	struct abx_cli *cli = ctx;
-	const double mib = (double)info->bytes / (1 << 20);
+	abx_autofree char *text = abx_amount_text(info);
 
 	if (!cli->json && (!largest || cli->yes))
-		(void)fprintf(stderr, "%llu file%s, %.1f MiB\n", (unsigned long long)info->files,
-			      info->files == 1 ? "" : "s", mib);
+		(void)fprintf(stderr, "sending %s\n", text);
 	if (!largest || cli->yes)
 		return 0;
 	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
 		return abx_create_too_large(info, largest, err);
-	return abx_ask(cli, err, "%.1f MiB are more than box.max_seed: %s; send them", mib,
-		       largest);
+	return abx_ask(cli, err, "%s: more than box.max_seed: %s; send them", text, largest);
 }
 
 /* The same on many threads, where nothing can be asked. */

@@ -145,13 +145,21 @@ static int on_begin(void *ctx, size_t i, uint64_t size, struct abx_err *err)
 {
 	struct apply *a = ctx;
 	struct abx_change *c = a->writes[i];
+	/* Before directories are made for it, too. */
+	const uint64_t room = abx_fs_room(a->host.root_fd);
 	int r;
 
-	(void)size;
 	(void)err;
 	a->target_len = 0;
 	if (!abx_back_judge(&a->host, c))
 		return 0;
+	if (size > room) {
+		abx_change_fail(c,
+				"cannot be written: No space left on device: %.1f MiB are coming, "
+				"%.1f MiB are free",
+				(double)size / (1 << 20), (double)room / (1 << 20));
+		return 0;
+	}
 	r = abx_open_parent_beneath(a->host.root_fd, c->path, 0777, &a->dirfd, &a->name);
 	if (r < 0) {
 		a->dirfd = -1;

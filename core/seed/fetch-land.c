@@ -12,6 +12,7 @@
 #include "core/util/landing.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
+#include "core/util/room.h"
 #include "core/util/walk.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20)
@@ -214,6 +215,18 @@ static int move_all(const char *notes, int from_dir, int to_dir, const struct ab
 	return r;
 }
 
+static int check_room(int from_dir, const struct abx_strv *names, int to_dir, const char *to,
+		      struct abx_err *err)
+{
+	uint64_t bytes = 0;
+	struct stat st;
+
+	for (size_t i = 0; i < names->len; i++)
+		if (fstatat(from_dir, names->items[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
+			bytes += (uint64_t)st.st_size;
+	return abx_room_check(to_dir, bytes, to, err);
+}
+
 int abx_fetch_land(const struct abx_fetch_host *h, const char *notes, struct abx_err *err)
 {
 	abx_autofree char *from = abx_xasprintf("%s/objects/pack", h->spool);
@@ -229,7 +242,13 @@ int abx_fetch_land(const struct abx_fetch_host *h, const char *notes, struct abx
 	if (r == 0 && names.len) {
 		r = abx_fs_mkdir_p(AT_FDCWD, to, 0777);
 		to_dir = r == 0 ? abx_fs_open_dir(AT_FDCWD, to) : r;
-		r = to_dir < 0 ? to_dir : move_all(notes, from_dir, to_dir, &names);
+		r = to_dir < 0 ? to_dir : 0;
+		if (r == 0 && check_room(from_dir, &names, to_dir, to, err) < 0) {
+			abx_strv_release(&names);
+			return ABX_EIO;
+		}
+		if (r == 0)
+			r = move_all(notes, from_dir, to_dir, &names);
 		if (r == 0 && fsync(to_dir) < 0)
 			r = -errno;
 		if (r < 0)

@@ -8,6 +8,7 @@
 #include "core/seed/fetch-io.h"
 #include "core/util/parse.h"
 #include "core/util/rand.h"
+#include "core/util/room.h"
 
 #define FIELD_MAX 8192
 #define N_FIELDS 7 /* repo PATH HEAD BRANCH UNDER-WAY UNCOMMITTED SIZE */
@@ -71,6 +72,16 @@ static bool is_known_place(const struct abx_fetch_reader *r, const char *path)
 	return true;
 }
 
+/* git index-pack writes it a second time beside it, and all of them stay until the end. */
+static int check_room(const struct abx_fetch_reader *r)
+{
+	abx_autoclose int fd = abx_fs_open_dir(AT_FDCWD, r->ask->spool);
+	const int code = fd < 0 ? abx_err_errno(r->err, -fd, "open '%s'", r->ask->spool)
+				: abx_room_check(fd, 2 * r->left, r->ask->spool, r->err);
+
+	return code < 0 ? abx_err_wrap(r->err, "fetch") : 0;
+}
+
 static int open_pack(struct abx_fetch_reader *r)
 {
 	abx_autofree char *path = abx_xasprintf("%s/%zu.pack", r->ask->spool, r->out->len - 1);
@@ -85,6 +96,7 @@ static int take_repo(struct abx_fetch_reader *r)
 	char **f = r->fields;
 	struct abx_fetched_repo repo = {0};
 	const bool id = abx_is_oid_hex(f[2]);
+	int code;
 
 	if (!is_known_place(r, f[1]) || (!id && strcmp(f[2], "-") != 0 && strcmp(f[2], "?") != 0) ||
 	    !abx_parse_u64(f[5], UINT32_MAX, &repo.uncommitted) ||
@@ -111,7 +123,10 @@ static int take_repo(struct abx_fetch_reader *r)
 	r->out->items = abx_xreallocarray(r->out->items, r->out->len + 1, sizeof(repo));
 	r->out->items[r->out->len++] = repo;
 	drop_fields(r);
-	return r->left ? open_pack(r) : 0;
+	if (!r->left)
+		return 0;
+	code = check_room(r);
+	return code < 0 ? code : open_pack(r);
 }
 
 static int take_field(struct abx_fetch_reader *r)

@@ -2,6 +2,7 @@
 /* The objects that a box needs, as one pack. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -13,6 +14,7 @@
 #define CHEAP_DEPTH 1000
 #define ID_LEN (2 * (size_t)ABX_OID_BYTES)
 #define SHALLOW_MAX ((size_t)64 << 20)
+#define PACK_HASH_MAX 128
 
 /* The host's index is about the host's work tree. */
 static void name_index(const struct abx_seed_repo *r, struct abx_git *git)
@@ -256,4 +258,22 @@ int abx_seed_pack_start(struct abx_seed_repo *r, int64_t depth, struct abx_err *
 	if (partial)
 		more[n++] = "--missing=allow-any";
 	return abx_git_start_pack(&r->pack_git, more, &in, base, &r->pack, err);
+}
+
+int abx_seed_pack_finish(struct abx_seed_repo *r, int stop_fd, struct abx_err *err)
+{
+	struct pollfd fds[2] = {{r->pack.out_fd, POLLIN, 0}, {stop_fd, POLLIN, 0}};
+	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(PACK_HASH_MAX);
+	int code;
+
+	if (r->packed)
+		return 0;
+	while (!(fds[0].revents | fds[1].revents) && poll(fds, 2, -1) < 0)
+		if (errno != EINTR)
+			return abx_err_errno(err, errno, "wait for git");
+	if (fds[1].revents)
+		return abx_err_set(err, ABX_ECANCELED, "git pack-objects: given up");
+	code = abx_git_finish(&r->pack, &out, err);
+	r->packed = code == 0;
+	return code;
 }

@@ -111,6 +111,8 @@ bool abx_seed_repo_packs(const struct abx_seed_repo *r, const char *const texts[
  * needs, into r->spool. */
 int abx_seed_repo_git(const struct abx_seed_repo *r, struct abx_git *ret, struct abx_err *err);
 int abx_seed_pack_start(struct abx_seed_repo *r, int64_t depth, struct abx_err *err);
+/* Wait for it, but not when stop_fd (-1: none) is readable: ABX_ECANCELED.  Once is enough. */
+int abx_seed_pack_finish(struct abx_seed_repo *r, int stop_fd, struct abx_err *err);
 /* Where it leaves its files: <spool>/pack-<hash>.pack and .idx. */
 #define ABX_SEED_PACK "pack"
 

@@ -30,6 +30,7 @@ struct abx_seed_info {
 	const char *base_commit; /* HEAD, or NULL */
 	const char *head_branch; /* the host's branch, or NULL */
 	uint64_t files, bytes;	 /* of the work tree */
+	uint64_t pack_bytes;	 /* of git's objects; 0 before abx_seed_weigh() */
 	uint64_t skipped;	 /* sockets, FIFOs, devices: not carried, said */
 	const char *skipped_first;
 	uint64_t n_ignored;	      /* files and directories that stay here */
@@ -64,6 +65,10 @@ int abx_seed_inspect(const char *workspace, const char *spool, const struct abx_
 		     struct abx_seed **ret, struct abx_err *err);
 void abx_seed_free(struct abx_seed *seed);
 const struct abx_seed_info *abx_seed_info(const struct abx_seed *seed);
+
+/* Wait until it is known how much all of it is: abx_seed_info()->pack_bytes.  stop_fd readable
+ * (-1: never): given up. */
+int abx_seed_weigh(struct abx_seed *seed, int stop_fd, struct abx_err *err);
 
 /* "data (1200.0 MiB), src (3.1 MiB)": the largest of what lies in its root; to be freed. */
 char *abx_seed_largest(const struct abx_seed *seed);

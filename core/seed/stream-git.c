@@ -3,13 +3,11 @@
 #include "core/seed/stream-git.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 
 #include "abxsdk/fs.h"
 #include "core/util/walk.h"
 
-#define PACK_HASH_MAX 128
 
 struct writer {
 	struct abx_seed_repo *repo;
@@ -97,26 +95,6 @@ static int send_buf(struct writer *w, const char *name, const struct abx_buf *b,
 }
 
 /* ---- objects ---- */
-
-/* Wait for git pack-objects, but not when the other side has given up. */
-static int finish_pack(struct writer *w, struct abx_err *err)
-{
-	struct abx_seed_repo *repo = w->repo;
-	struct pollfd fds[2] = {{repo->pack.out_fd, POLLIN, 0}, {w->stop_fd, POLLIN, 0}};
-	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(PACK_HASH_MAX);
-	int r;
-
-	if (repo->packed)
-		return 0;
-	while (!(fds[0].revents | fds[1].revents) && poll(fds, 2, -1) < 0)
-		if (errno != EINTR)
-			return abx_err_errno(err, errno, "wait for git");
-	if (fds[1].revents)
-		return abx_err_set(err, ABX_ECANCELED, "write archive: given up");
-	r = abx_git_finish(&repo->pack, &out, err);
-	repo->packed = r == 0;
-	return r;
-}
 
 static int send_spooled(struct writer *w, const char *name, struct abx_err *err)
 {
@@ -440,7 +418,7 @@ static int send_underway(struct writer *w, struct abx_err *err)
 static int send_objects(struct writer *w, struct abx_err *err)
 {
 	struct abx_strv packs = {NULL, 0, 0};
-	int r = finish_pack(w, err);
+	int r = abx_seed_pack_finish(w->repo, w->stop_fd, err);
 
 	if (r == 0)
 		r = send_pack(w, &packs, err);

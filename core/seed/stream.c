@@ -19,7 +19,7 @@ struct writer {
 static int on_progress(void *ctx, uint64_t written)
 {
 	struct writer *w = ctx;
-	const uint64_t total = w->seed->files.bytes;
+	const uint64_t total = w->seed->files.bytes + w->seed->info.pack_bytes;
 
 	if (!w->how->progress)
 		return 0;

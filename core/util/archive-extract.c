@@ -10,6 +10,7 @@
 #include "core/util/landing.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
+#include "core/util/room.h"
 
 #define DEFAULT_MAX_ENTRIES 10000000
 #define READ_BLOCK 65536
@@ -235,8 +236,14 @@ static int make_file(struct extract *x, const char *path, struct abx_err *err)
 	const char *name;
 	int r = abx_open_parent_beneath(x->dirfd, path, 0755, &parent, &name);
 
-	if (r == 0)
-		r = abx_landing_begin(&x->landing, parent, 0600);
+	if (r < 0)
+		return entry_errno(-r, err);
+	/* How much of a sparse file takes room is not said. */
+	if (!x->la->entry_sparse_count(x->e))
+		r = abx_room_check(parent, (uint64_t)x->la->entry_size(x->e), path, err);
+	if (r < 0)
+		return abx_err_wrap(err, "unpack");
+	r = abx_landing_begin(&x->landing, parent, 0600);
 	if (r < 0)
 		return entry_errno(-r, err);
 	r = fill_file(x, err);

@@ -17,12 +17,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "abxsdk/fs.h"
 #include "abxsdk/tar.h"
 #include "providers/local/box.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
 #define LONG_MAX_BYTES ((size_t)32 << 10) /* of one name; two of them fit into the buffer */
 #define PERMISSIONS 0777u
+#define ASKS_BYTES ((uint64_t)1 << 20) /* from here on whether there is room for a file */
 #define DIRS_MAX_BYTES ((size_t)64 << 20)
 
 /* A directory that was made: its time is set when all is in it. */
@@ -188,12 +190,19 @@ static _Noreturn void fail_at(const struct plain *p, const char *name, int err)
 	box_fail_errno(err, "put: %.256s: %.256s", p->what, name);
 }
 
-/* What is behind the header, and then its padding. */
+/* What is behind the header, and then its padding.  A disk that fills up halfway is worse for all
+ * others on it than a refusal. */
 static void copy_content(struct plain *p, const char *name, int fd)
 {
 	uint64_t left = p->head.size;
+	const uint64_t room = left < ASKS_BYTES ? left : abx_fs_room(fd);
 	size_t pad = abx_tar_padding(left);
 
+	if (left > room)
+		box_fail(ABX_EIO, "free some space there, or give the box more with --disk",
+			 "put: %.256s: %.256s: No space left on device: %.1f MiB are coming, "
+			 "%.1f MiB are free",
+			 p->what, name, (double)left / (1 << 20), (double)room / (1 << 20));
 	/* The name may lie in the buffer, which moves on. */
 	p->at += p->head_len;
 	while (left + pad) {

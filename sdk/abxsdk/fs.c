@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 int abx_fs_open_dir(int dirfd, const char *path)
 {
@@ -329,4 +330,13 @@ int abx_fs_remove_tree(int dirfd, const char *path)
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	return rm_drain(top, dirfd, path);
+}
+
+uint64_t abx_fs_room(int fd)
+{
+	struct statvfs v;
+
+	if (fstatvfs(fd, &v) < 0 || !v.f_blocks)
+		return UINT64_MAX;
+	return (uint64_t)(geteuid() ? v.f_bavail : v.f_bfree) * v.f_frsize;
 }

@@ -44,6 +44,8 @@ int abx_fs_open_dir(int dirfd, const char *path);
 /* The same for readdir(), at its beginning whatever others have read; no link at the end of
  * `path`.  NULL and errno; closedir() it. */
 DIR *abx_fs_opendir(int dirfd, const char *path);
+/* How many bytes can still be written where `fd` lies; UINT64_MAX: the file system does not say. */
+uint64_t abx_fs_room(int fd);
 /* "." or "..", which every directory lists. */
 bool abx_fs_is_dot(const char *name);
 

@@ -4,6 +4,7 @@
 # round trip more, and its size is said before.
 . "${0%/*}/functions.sh"
 
+TOOL=$BUILD/tests/contract/agentbox-contract-tool
 have zstd || skip_all 'no zstd, which stands in for that of a box'
 
 # 6 MB that shrink to little, and some that do not.
@@ -94,6 +95,46 @@ ok 'a box without zstd' traced create --provider mockfarexec -n without -y -e PA
 is "$(trips)" 'sandboxes exec exec exec ' 'is asked as often'
 ok 'gets all of it' less "$tree" "$(shrunk 2)"
 whole without 'without zstd'
+
+# Its size is said before; where it is too much, nobody is asked and nothing is made.
+ok 'the size' ab create --provider mockfar -n size -y
+like "$err" '^sending [0-9]+ files, [0-9.]+ MiB, and [0-9.]+ MiB of history$' 'is said'
+ok 'of a plain tree' ab create --provider mockfar -n flat -w "$T/bin" -y
+like "$err" '^sending [0-9]+ files, [0-9.]+ MiB$' 'it has no history'
+ok 'in JSON' ab create --provider mockfar -n json -y --json
+is "$err" '' 'it is not for people'
+ok 'here' ab create --provider mock -n here -y
+is "$err" '' 'nobody waits for it'
+git rm -q --cached numbers noise && rm numbers noise && git commit -q -m 'They go'
+for size in 1K 2M; do
+	ok "a limit of $size" ab config set box.max_seed "$size"
+	one_line_error 6 '[0-9]+ files, 0.1 MiB, and [2-4][.0-9]+ MiB of history: more than box.max' \
+		'where files or history are beyond it' ab create --provider mockfar -n large
+done
+like "$err" '\.git .[2-4][.0-9]+ MiB..*cut the history with --depth' 'what helps is named'
+ok 'a box all the same' ab create --provider mockfar -n large -y
+like "$err" '^sending ' 'with -y'
+ok 'or less of it' ab create --provider mockfar -n less --depth 1
+like "$err" '^sending .* 0\.[0-9] MiB of history' 'which is said'
+ok 'for boxes here' ab create --provider mock -n here2
+ok 'no limit any more' ab config unset box.max_seed
+
+# What takes longer than a second shows that it goes on: bytes, rate and what is left.
+git checkout -q HEAD~1 -- numbers noise
+slow()
+{
+	AGENTBOX_MOCK_FAULTS="put_tar:delay=$1" "$BUILD/tests/wrapper" \
+		agentbox create --provider mockfar -n "slow$1" -y </dev/null
+}
+slow 5200 >"$T/slow" 2>&1
+like "$(grep workspace "$T/slow")" \
+	'^seeding the workspace: [0-9.]+ MiB .[0-9]+%., [0-9.]+ [KM]iB/s(, [0-9]+ s left)?$' \
+	'a line where there is no terminal'
+echo 'wait seeding the workspace: ' >"$T/script"
+ok 'on a terminal' env AGENTBOX_MOCK_FAULTS=put_tar:delay=1500 "$BUILD/tests/wrapper" \
+	"$TOOL" pty "$T/script" agentbox create --provider mockfar -n pty -y
+like "$(tr '\r' '\n' <"$T/run.out")" 'seeding the workspace: [0-9.]+ MiB .[0-9]+%., [0-9.]+ [KM]iB/s' \
+	'the same, over itself'
 
 # What is behind create.
 mkdir "$T/tree" && seq 1 100000 >"$T/tree/numbers" && seq 1 9 >"$T/tree/few"

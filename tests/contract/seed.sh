@@ -10,7 +10,7 @@
 #	      box (core/util/archive.h), which tests/cli/style-code.sh looks after
 #	B048  what a foreign tar brings: tests/unit/test-archive.c
 #	B050, B051, B052  uploads by a service's API: with the first provider that has one
-#	B058  full disks need a file system of their own: tests/cli/seed-killed.sh
+#	B058  full disks need a file system of their own: tests/cli/seed-killed.sh, room.sh
 . "${0%/*}/functions.sh"
 # The parts change directories.
 here=$(cd "${0%/*}" && pwd -P) || exit 99
