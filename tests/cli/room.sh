@@ -41,7 +41,8 @@ unchanged download
 
 ok 'a commit of it' ab exec one -- sh -c 'git add -A && git commit -q -m Big' </dev/null
 code 1 'fetch into the repository' ab fetch one
-like "$out$err" 'repo/.git/objects/pack.: No space left on device: 19\.[0-9] MiB are coming' 'says so'
+like "$out$err" 'repo/.git/objects/pack.: No space left on device: 19\.[0-9] MiB are coming' \
+	'says so'
 unchanged fetch
 code 1 'no ref either' git rev-parse -q --verify agentbox/one
 
