@@ -65,5 +65,11 @@ for p in $providers; do
 	echo newer >"$repo/newer"
 	ok "$p: is synced" ab sync "b-$p"
 	is "$(ab exec "b-$p" -- cat newer)" newer "$p: it has what is newer"
+	ok "$p: the box has a file too large to come back" ab exec "b-$p" -- truncate -s 17G huge
+	echo newest >"$repo/newer"
+	ok "$p: it is synced nevertheless" ab sync "b-$p"
+	is "$(ab exec "b-$p" -- sh -c 'cat newer; find "$HOME/.agentbox" -size +10M; ls huge')" \
+		"newest
+huge" "$p: without reading that file"
 done
 done_testing

@@ -8,12 +8,17 @@
 command -v git >/dev/null 2>&1 || exit 91
 [ -d "$shadow" ] || exit 93
 tmp=index.$$ partial='' flood=''
+# Of whom no limit was said: that of download.
+max=${max-17179869184}
 flooded=$shadow/$tmp.flood
 notes=$shadow/$tmp.notes large=$shadow/$tmp.large special=$shadow/$tmp.special
 clear_up() {
 	for n in "$shadow" "$shadow"/nested/*; do
 		rm -f "$n/$tmp" "$n/$tmp".*
 	done
+	# Of a git that was killed, or had no room.
+	find "$shadow/objects" "$shadow"/nested/*/objects -name 'tmp_*' -mmin +10 \
+		-exec rm -f {} + 2>/dev/null
 	rm -f "$shadow/all.$$"*
 }
 trap clear_up EXIT
