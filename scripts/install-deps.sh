@@ -37,6 +37,7 @@ build|libyaml-dev|module yaml-0.1 0.2.2|libyaml reads configuration
 build|libarchive-dev|module libarchive 3.4|libarchive moves trees in and out of boxes
 build|libssl-dev|module libcrypto 3.0|libcrypto names contents as git does
 build|libseccomp-dev|module libseccomp 2.5|knows the system calls that boxes may make
+build|libcurl4-openssl-dev|module libcurl 7.85|libcurl speaks HTTP to the Docker engine
 run|git|command git|agentbox puts repositories into boxes with it
 run|tar|command tar|unpacks trees inside a box
 run|slirp4netns|command slirp4netns|the network of local boxes

@@ -69,6 +69,9 @@ static void refuse(struct extract *x, enum abx_tar_refusal kind, const char *nam
 	x->res->n_refused++;
 	if (x->res->refused[kind].n++)
 		return;
+	/* Who packs a directory itself begins each name with it. */
+	if (strncmp(name, "./", 2) == 0 && name[2])
+		name += 2;
 	abx_quote_text(name, shown, sizeof(shown));
 	x->res->refused[kind].first = abx_xstrdup(shown);
 }

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 
 #include "abxsdk/fs.h"
-#include "providers/local/suite.h"
+#include "abxsdk/suite.h"
 
 #define LOCK_POLL_MS 20
 #define OPEN_TRIES 8
@@ -294,7 +294,7 @@ static int32_t open_prepared(const struct abx_session *s, struct abx_call *call,
 		}
 	}
 	(void)snprintf(remedy, sizeof(remedy), "agentbox prepare --provider local --from %s%.80s",
-		       local_suite_is(name) ? name : "X -n ", local_suite_is(name) ? "" : name);
+		       abx_suite_is(name) ? name : "X -n ", abx_suite_is(name) ? "" : name);
 	return local_fail(call, ABX_EINVAL, remedy, "image: %s: not prepared", name);
 }
 

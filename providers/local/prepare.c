@@ -15,8 +15,9 @@
 #include <sys/file.h>
 #include <sys/random.h>
 
-#include "providers/local/suite.h"
+#include "abxsdk/suite.h"
 
+#define BOOTSTRAP_TARGET "/tmp/root" /* in the mount namespace of LB_OP_BOOTSTRAP */
 #define TAIL_BYTES ((size_t)2048)
 #define SHOWN_BYTES ((size_t)600)
 
@@ -92,10 +93,10 @@ static int32_t make_recipe(struct abx_session *s, struct abx_call *call, struct 
 
 	rc->src = (struct local_source){.path = "stream", .fd = -1};
 	rc->from = p->from && *p->from ? p->from : "";
-	rc->is_suite = p->from_fd < 0 && local_suite_is(rc->from);
+	rc->is_suite = p->from_fd < 0 && abx_suite_is(rc->from);
 	rc->name = p->name && *p->name ? p->name : rc->from;
 	rc->mirror = option(p, "mirror", s->mirror);
-	rc->packages = option(p, "packages", s->packages ? s->packages : local_suite_packages);
+	rc->packages = option(p, "packages", s->packages ? s->packages : abx_suite_packages);
 	r = local_prepared_check_name(call, rc->name);
 	if (r == ABX_OK && p->from_fd < 0 && !rc->is_suite && rc->from[0] != '/')
 		r = local_fail(call, ABX_EINVAL,
@@ -249,10 +250,19 @@ static int32_t bootstrap(struct abx_session *s, struct abx_call *call, int dir_f
 	const struct recipe *rc = ctx;
 	struct local_helper_args a = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_BOOTSTRAP};
 	struct local_helper h = LOCAL_HELPER_INIT;
-	struct local_suite su = LOCAL_SUITE_INIT;
+	struct abx_suite su = ABX_SUITE_INIT;
+	/* Root of a user namespace with all ids of a box, see box-bootstrap.c. */
+	const struct abx_suite_how how = {.from = rc->from,
+					  .mirror = rc->mirror,
+					  .packages = rc->packages,
+					  .proxy = s->proxy,
+					  .no_proxy = s->no_proxy,
+					  .mode = "root",
+					  .format = "directory",
+					  .target = BOOTSTRAP_TARGET};
 	int p[2] = {-1, -1};
 	int32_t r = ABX_OK;
-	int e = local_suite_make(&su, rc->from, rc->mirror, rc->packages, s->proxy, s->no_proxy);
+	int e = abx_suite_make(&su, &how);
 
 	if (e == 0 && pipe2(p, O_CLOEXEC) < 0)
 		e = -errno;
@@ -275,7 +285,7 @@ static int32_t bootstrap(struct abx_session *s, struct abx_call *call, int dir_f
 	}
 	local_helper_kill(&h);
 	abx_cleanup_close(&p[0]);
-	local_suite_release(&su);
+	abx_suite_release(&su);
 	return r;
 }
 

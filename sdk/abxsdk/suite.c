@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What mmdebstrap is told for a suite of Debian or Ubuntu. */
-#include "providers/local/suite.h"
+#include "abxsdk/suite.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #define CONFIG_MAX_BYTES ((size_t)64 << 10)
 #define NAME_MAX_BYTES 40
 
-const char local_suite_packages[] = "sudo,git,ca-certificates,zstd,curl,procps,less,tmux";
+const char abx_suite_packages[] = "sudo,git,ca-certificates,zstd,curl,procps,less,tmux";
 
 struct distribution {
 	const char *name, *components, *main, *security;
@@ -49,21 +49,21 @@ static const struct distribution *find(const char *from, const char **ret_suite)
 	return NULL;
 }
 
-bool local_suite_is(const char *from)
+bool abx_suite_is(const char *from)
 {
 	const char *suite;
 
 	return find(from, &suite) != NULL;
 }
 
-static void add(struct local_suite *su, const char *fmt, ...) ABX_PRINTF(2, 3);
+static void add(struct abx_suite *su, const char *fmt, ...) ABX_PRINTF(2, 3);
 
-static void add(struct local_suite *su, const char *fmt, ...)
+static void add(struct abx_suite *su, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (su->n_argv + 1 == LOCAL_SUITE_ARGS_MAX || vasprintf(&su->argv[su->n_argv], fmt, ap) < 0)
+	if (su->n_argv + 1 == ABX_SUITE_ARGS_MAX || vasprintf(&su->argv[su->n_argv], fmt, ap) < 0)
 		su->failed = true;
 	else
 		su->argv[++su->n_argv] = NULL;
@@ -71,7 +71,7 @@ static void add(struct local_suite *su, const char *fmt, ...)
 }
 
 /* "KEY" and "value" in one allocation. */
-static void add_env(struct local_suite *su, const char *key, const char *value)
+static void add_env(struct abx_suite *su, const char *key, const char *value)
 {
 	size_t n = su->n_env;
 
@@ -117,14 +117,14 @@ static bool is_official(const char *uri, const char *name)
 }
 
 struct own_sources {
-	struct local_suite *su;
+	struct abx_suite *su;
 	const struct distribution *dist;
 	const char *suite;
 	char host_suite[NAME_MAX_BYTES + 1]; /* that of this machine */
 	size_t found;
 };
 
-static int add_own(void *ctx, const struct local_apt_source *src)
+static int add_own(void *ctx, const struct abx_apt_source *src)
 {
 	static const char *const ends[] = {"", "-updates", "-security"};
 	struct own_sources *o = ctx;
@@ -166,7 +166,7 @@ static void read_codename(char *out, size_t size)
 		}
 }
 
-static void add_sources(struct local_suite *su, const struct distribution *d, const char *suite,
+static void add_sources(struct abx_suite *su, const struct distribution *d, const char *suite,
 			const char *mirror)
 {
 	/* These have no updates beside themselves. */
@@ -182,12 +182,12 @@ static void add_sources(struct local_suite *su, const struct distribution *d, co
 		return;
 	}
 	(void)snprintf(own.host_suite, sizeof(own.host_suite), "%s", suite);
-	(void)local_sources_each("/etc/apt", add_own, &own);
+	(void)abx_apt_sources_each("/etc/apt", add_own, &own);
 	if (!own.found && !rolling) {
 		/* Another suite of the same distribution is in the same places. */
 		read_codename(own.host_suite, sizeof(own.host_suite));
 		if (*own.host_suite)
-			(void)local_sources_each("/etc/apt", add_own, &own);
+			(void)abx_apt_sources_each("/etc/apt", add_own, &own);
 	}
 	if (own.found)
 		return;
@@ -199,7 +199,7 @@ static void add_sources(struct local_suite *su, const struct distribution *d, co
 }
 
 /* What this machine's apt was told of proxies and of mirrors that stand still. */
-static void add_apt_config(struct local_suite *su)
+static void add_apt_config(struct abx_suite *su)
 {
 	static const char *const argv[] = {"apt-config", "dump",    "--no-empty", "--format",
 					   "%f=%v%n",	 "Acquire", NULL};
@@ -223,40 +223,38 @@ static void add_apt_config(struct local_suite *su)
 	}
 }
 
-int local_suite_make(struct local_suite *su, const char *from, const char *mirror,
-		     const char *packages, const char *proxy, const char *no_proxy)
+int abx_suite_make(struct abx_suite *su, const struct abx_suite_how *how)
 {
 	const char *suite = "";
-	const struct distribution *d = find(from, &suite);
+	const struct distribution *d = find(how->from, &suite);
 
 	if (!d)
 		return -EINVAL;
-	add_env(su, "http_proxy", proxy);
-	add_env(su, "https_proxy", proxy);
-	add_env(su, "no_proxy", no_proxy);
+	add_env(su, "http_proxy", how->proxy);
+	add_env(su, "https_proxy", how->proxy);
+	add_env(su, "no_proxy", how->no_proxy);
 	add(su, "mmdebstrap");
-	/* Root of a user namespace with all ids of a box, see box-bootstrap.c. */
-	add(su, "--mode=root");
+	add(su, "--mode=%s", how->mode);
 	add(su, "--variant=apt");
-	add(su, "--format=directory");
+	add(su, "--format=%s", how->format);
 	/* A box has a /dev of its own, and is not there to survive power losses. */
 	add(su, "--skip=output/dev,output/mknod");
 	add(su, "--dpkgopt=force-unsafe-io");
 	add(su, "--aptopt=Acquire::Retries \"3\"");
 	add_apt_config(su);
-	if (*packages)
-		add(su, "--include=%s", packages);
+	if (*how->packages)
+		add(su, "--include=%s", how->packages);
 	add(su, "%s", suite);
-	add(su, "%s", LOCAL_SUITE_TARGET);
-	add_sources(su, d, suite, mirror);
+	add(su, "%s", how->target);
+	add_sources(su, d, suite, how->mirror);
 	return su->failed ? -ENOMEM : 0;
 }
 
-void local_suite_release(struct local_suite *su)
+void abx_suite_release(struct abx_suite *su)
 {
 	for (size_t i = 0; i < su->n_argv; i++)
 		free(su->argv[i]);
 	for (size_t i = 0; i < su->n_env; i++)
 		free(su->env[i]);
-	*su = (struct local_suite)LOCAL_SUITE_INIT;
+	*su = (struct abx_suite)ABX_SUITE_INIT;
 }

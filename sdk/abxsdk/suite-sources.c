@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where apt of this machine gets its packages: sources.list(5), both forms. */
-#include "providers/local/suite.h"
+#include "abxsdk/suite.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define FIELD_MAX 4096
 
 struct visitor {
-	int (*visit)(void *ctx, const struct local_apt_source *);
+	int (*visit)(void *ctx, const struct abx_apt_source *);
 	void *ctx;
 };
 
@@ -34,7 +34,7 @@ static bool has_word(const char *words, const char *word)
 /* "deb [opt=value ...] URI SUITE COMPONENT...", changed in place. */
 static int one_line(const struct visitor *v, char *line)
 {
-	struct local_apt_source s = {.signed_by = ""};
+	struct abx_apt_source s = {.signed_by = ""};
 	char *save = NULL, *options = NULL, *at;
 
 	line[strcspn(line, "#\n")] = '\0';
@@ -126,8 +126,7 @@ static int end_stanza(const struct visitor *v, struct stanza *st)
 		memcpy(suites, st->suites, sizeof(suites));
 		for (suite = strtok_r(suites, " \t", &inner); suite && r == 0;
 		     suite = strtok_r(NULL, " \t", &inner)) {
-			const struct local_apt_source s = {uri, suite, st->components,
-							   st->signed_by};
+			const struct abx_apt_source s = {uri, suite, st->components, st->signed_by};
 
 			r = v->visit(v->ctx, &s);
 		}
@@ -189,8 +188,8 @@ static int read_file(const struct visitor *v, int dir_fd, const char *name)
 	return stanzas ? read_stanzas(v, b.data) : read_lines(v, b.data);
 }
 
-int local_sources_each(const char *dir, int (*visit)(void *ctx, const struct local_apt_source *),
-		       void *ctx)
+int abx_apt_sources_each(const char *dir, int (*visit)(void *ctx, const struct abx_apt_source *),
+			 void *ctx)
 {
 	const struct visitor v = {visit, ctx};
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

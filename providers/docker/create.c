@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* Making a box: a container, its first start, and its workspace. */
+#include <string.h>
+
+#include "providers/docker/docker.h"
+
+#define NAME_MAX_BYTES 200
+
+/*
+ * The first process of a box: it does nothing, ends when it is told to or when its time ($1
+ * seconds) is over, and then tells all others first, which the engine would only kill.  Two
+ * processes remain: the engine's init, and this one.
+ */
+static const char first_process[] = "end() {\n"
+				    "	trap '' TERM\n"
+				    "	kill -TERM -1 2>/dev/null\n"
+				    "	while :; do\n"
+				    "		n=0\n"
+				    "		for p in /proc/[0-9]*; do n=$((n + 1)); done\n"
+				    "		[ $n -gt 2 ] || exit 0\n"
+				    "		sleep 0.05\n"
+				    "	done\n"
+				    "}\n"
+				    "trap end TERM\n"
+				    "sleep \"$1\" & wait $!\n"
+				    "end\n";
+#define FOR_EVER "2147483647"
+
+/* What cannot be done is refused by name, never ignored. */
+static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
+{
+	if (p->size && *p->size)
+		return docker_fail(call, ABX_ENOTSUP, "use --cpu, --memory and --pids",
+				   "--size: an engine has no sizes with a name");
+	if (p->location && *p->location)
+		return docker_fail(call, ABX_ENOTSUP, "leave it out; DOCKER_HOST says where",
+				   "--location: a box is where its engine is");
+	if (p->inbound && *p->inbound)
+		return docker_fail(
+			call, ABX_ENOTSUP, "leave it out",
+			"who may connect to a box cannot be restricted: its ports are at "
+			"loopback ports of the engine's machine");
+	if (p->egress_deny && *p->egress_deny)
+		return docker_fail(call, ABX_ENOTSUP, "--egress all or --egress none",
+				   "egress: single addresses cannot be refused");
+	if (p->egress_allow && *p->egress_allow)
+		return docker_fail(call, ABX_ENOTSUP, "--egress all or --egress none",
+				   "egress: single addresses cannot be allowed");
+	if (p->flags & ABX_PROV_PRIVATE_URLS)
+		return docker_fail(call, ABX_ENOTSUP, "leave it out, or publish no port",
+				   "--private-urls: every user of this machine can connect to its "
+				   "loopback ports");
+	if (p->flags)
+		return docker_fail(call, ABX_ENOTSUP, NULL, "unknown flags %#x", p->flags);
+	if (p->n_volumes)
+		return docker_fail(call, ABX_ENOTSUP, "leave them out", "volumes: not supported");
+	return ABX_OK;
+}
+
+/* Of a name only what host names and names of containers consist of. */
+static void plain_name(const char *name, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (; name && *name && n + 1 < size; name++) {
+		char c = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
+
+		if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c == '-' && n))
+			out[n++] = c;
+	}
+	while (n && out[n - 1] == '-')
+		n--;
+	out[n] = '\0';
+	if (!n)
+		(void)snprintf(out, size, "box");
+}
+
+static int32_t choose_name(struct abx_call *call, const struct abx_provision *p,
+			   char name[NAME_MAX_BYTES])
+{
+	char box[64];
+
+	plain_name(p->name, box, sizeof(box));
+	if (!p->idempotency_key || !docker_is_word(p->idempotency_key) ||
+	    strpbrk(p->idempotency_key, "/:@") || strlen(p->idempotency_key) > 100)
+		return docker_fail(call, ABX_EINVAL, NULL, "idempotency key: not of [0-9a-z-]");
+	(void)snprintf(name, NAME_MAX_BYTES, "agentbox-%s-%s", box, p->idempotency_key);
+	return ABX_OK;
+}
+
+static void add_labels(cJSON *body, const struct abx_provision *p, const char *name)
+{
+	cJSON *labels = cJSON_AddObjectToObject(body, "Labels");
+	char seconds[32];
+
+	for (uint32_t i = 0; i < p->n_labels; i++)
+		(void)abx_json_add_str(labels, p->labels[i].key, p->labels[i].value);
+	(void)abx_json_add_str(labels, DOCKER_LABEL_NAME, name);
+	(void)snprintf(seconds, sizeof(seconds), "%lld", (long long)(p->timeout_ms + 999) / 1000);
+	/* Also over what an image may have of it. */
+	(void)abx_json_add_str(labels, DOCKER_LABEL_TIMEOUT, seconds);
+}
+
+static void add_command(cJSON *body, const struct abx_provision *p)
+{
+	cJSON *words = cJSON_AddArrayToObject(body, "Entrypoint");
+	char seconds[32] = FOR_EVER;
+
+	if (p->timeout_ms > 0)
+		(void)snprintf(seconds, sizeof(seconds), "%lld",
+			       (long long)(p->timeout_ms + 999) / 1000);
+	(void)cJSON_AddItemToArray(words, cJSON_CreateString("/bin/sh"));
+	(void)cJSON_AddItemToArray(words, cJSON_CreateString("-c"));
+	(void)cJSON_AddItemToArray(words, cJSON_CreateString(first_process));
+	(void)cJSON_AddItemToArray(words, cJSON_CreateString("agentbox"));
+	(void)cJSON_AddItemToArray(words, cJSON_CreateString(seconds));
+	(void)cJSON_AddArrayToObject(body, "Cmd");
+}
+
+/* A port is only published when it is exposed too, and on no address but this. */
+static void add_ports(cJSON *body, cJSON *host, const struct abx_provision *p)
+{
+	cJSON *exposed = cJSON_AddObjectToObject(body, "ExposedPorts");
+	cJSON *bound = cJSON_AddObjectToObject(host, "PortBindings");
+
+	for (uint32_t i = 0; i < p->n_ports; i++) {
+		cJSON *one = cJSON_CreateObject(), *list;
+		char key[16];
+
+		(void)snprintf(key, sizeof(key), "%u/tcp", p->ports[i]);
+		(void)cJSON_AddObjectToObject(exposed, key);
+		list = cJSON_AddArrayToObject(bound, key);
+		(void)abx_json_add_str(one, "HostIp", "127.0.0.1");
+		(void)abx_json_add_str(one, "HostPort", "");
+		(void)cJSON_AddItemToArray(list, one);
+	}
+}
+
+static void add_mounts(cJSON *host, const struct abx_provision *p)
+{
+	cJSON *list = cJSON_AddArrayToObject(host, "Mounts");
+
+	for (uint32_t i = 0; i < p->n_mounts; i++) {
+		cJSON *one = cJSON_CreateObject();
+
+		(void)abx_json_add_str(one, "Type", "bind");
+		(void)abx_json_add_str(one, "Source", p->mounts[i]->source);
+		(void)abx_json_add_str(one, "Target", p->mounts[i]->target);
+		(void)abx_json_add_bool(one, "ReadOnly", p->mounts[i]->flags & ABX_MOUNT_READ_ONLY);
+		(void)cJSON_AddItemToArray(list, one);
+	}
+}
+
+static void add_limits(cJSON *host, const struct abx_provision *p)
+{
+	char size[32];
+
+	if (p->mem_bytes) {
+		(void)abx_json_add_i64(host, "Memory", (int64_t)p->mem_bytes);
+		(void)abx_json_add_i64(host, "MemorySwap", (int64_t)p->mem_bytes);
+	}
+	if (p->cpu_milli)
+		(void)abx_json_add_i64(host, "NanoCpus", (int64_t)p->cpu_milli * 1000000);
+	if (p->max_pids)
+		(void)abx_json_add_i64(host, "PidsLimit", p->max_pids);
+	if (p->disk_bytes) {
+		(void)snprintf(size, sizeof(size), "%llu", (unsigned long long)p->disk_bytes);
+		(void)abx_json_add_str(cJSON_AddObjectToObject(host, "StorageOpt"), "size", size);
+	}
+}
+
+static cJSON *describe(const struct abx_provision *p, const char *name, const char *image)
+{
+	cJSON *body = cJSON_CreateObject(), *host = cJSON_AddObjectToObject(body, "HostConfig");
+	char hostname[64];
+
+	plain_name(p->name, hostname, sizeof(hostname));
+	(void)abx_json_add_str(body, "Image", image);
+	(void)abx_json_add_str(body, "Hostname", hostname);
+	(void)abx_json_add_str(body, "WorkingDir", DOCKER_WORKSPACE);
+	(void)abx_json_add_str(body, "StopSignal", "SIGTERM");
+	add_labels(body, p, name);
+	add_command(body, p);
+	(void)abx_json_add_bool(host, "Init", true);
+	(void)abx_json_add_str(host, "CgroupnsMode", "private");
+	(void)abx_json_add_str(cJSON_AddObjectToObject(host, "RestartPolicy"), "Name", "no");
+	if (p->egress_allow && !*p->egress_allow)
+		(void)abx_json_add_str(host, "NetworkMode", "none");
+	add_ports(body, host, p);
+	add_mounts(host, p);
+	add_limits(host, p);
+	return body;
+}
+
+/* The container of this attempt is there already: made when the answer was lost. */
+static int32_t adopt(struct abx_session *s, struct abx_call *call, const char *name, char id[80])
+{
+	const char *found = NULL;
+	cJSON *doc = NULL;
+	int32_t r = docker_inspect(s, call, name, &doc);
+
+	if (r == ABX_OK && (abx_json_str(doc, "Id", 79, &found) < 0 || !docker_is_word(found)))
+		r = docker_fail(call, ABX_EPROTO, NULL, "Docker engine: a container without id");
+	if (r == ABX_OK)
+		(void)snprintf(id, 80, "%s", found);
+	cJSON_Delete(doc);
+	return r;
+}
+
+static int32_t refused(struct abx_call *call, const struct docker_answer *a, const char *image)
+{
+	if (strstr(a->message, "storage-opt") || strstr(a->message, "storage driver"))
+		return docker_fail(call, ABX_ENOTSUP, "leave out --disk",
+				   "--disk: the engine's storage cannot limit a box: %.300s",
+				   a->message);
+	if (a->status == 404)
+		return docker_fail(call, ABX_EINVAL, NULL, "image %.200s: %.300s", image,
+				   a->message);
+	return docker_expect(call, a, "make a container");
+}
+
+/* *ret_missing: the engine has no such image. */
+static int32_t create(struct abx_session *s, struct abx_call *call, const struct abx_provision *p,
+		      const char *name, const char *image, char id[80], bool *ret_missing)
+{
+	cJSON *body = describe(p, name, image);
+	const struct docker_request q = {.method = "POST", .body = body, .outcome_matters = true};
+	struct docker_answer a = {.status = 0};
+	const char *made = NULL;
+	int32_t r = docker_ask(s, call, &q, &a, "/containers/create?name=%s", name);
+
+	*ret_missing = r == ABX_OK && a.status == 404 && strstr(a.message, "o such image");
+	if (r == ABX_OK && a.status == 409 && strstr(a.message, "already in use"))
+		r = adopt(s, call, name, id);
+	else if (r == ABX_OK && a.status != 201)
+		r = *ret_missing ? ABX_ENOTFOUND : refused(call, &a, image);
+	else if (r == ABX_OK && (abx_json_str(a.doc, "Id", 79, &made) < 0 || !docker_is_word(made)))
+		r = docker_fail(call, ABX_EPROTO, NULL, "Docker engine: a container without id");
+	else if (r == ABX_OK)
+		(void)snprintf(id, 80, "%s", made);
+	docker_answer_release(&a);
+	cJSON_Delete(body);
+	return r;
+}
+
+static int32_t emit_made(struct abx_session *s, struct abx_call *call, const char *id)
+{
+	cJSON *doc = NULL;
+	int32_t r = docker_inspect(s, call, id, &doc);
+
+	if (r == ABX_OK)
+		r = docker_emit(call, doc);
+	cJSON_Delete(doc);
+	return r;
+}
+
+static int32_t quiet(void *io, int32_t stream, const void *data, size_t len)
+{
+	(void)io;
+	(void)stream;
+	(void)data;
+	(void)len;
+	return 0;
+}
+
+/* The engine makes it for root; it is the user's whose commands run in the box. */
+static int32_t give_workspace(struct abx_session *s, struct abx_call *call, const char *id)
+{
+	const cJSON *config = NULL;
+	const char *user = NULL;
+	cJSON *doc = NULL;
+	int32_t r = docker_inspect(s, call, id, &doc);
+
+	if (r != ABX_OK)
+		return r;
+	if (abx_json_obj(doc, "Config", &config) == 0 &&
+	    abx_json_str(config, "User", 200, &user) == 0 && user && *user &&
+	    strcmp(user, "root") != 0 && strcmp(user, "0") != 0) {
+		const char *const argv[] = {"chown", "--", user, DOCKER_WORKSPACE, NULL};
+		const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox), .id = id};
+		const struct abx_exec chown = {ABX_INIT(struct abx_exec),
+					       .argv = argv,
+					       .user = "root",
+					       .cwd = "/",
+					       .stdin_fd = -1,
+					       .control_fd = -1,
+					       .output = quiet};
+		struct abx_exit e = {ABX_INIT(struct abx_exit)};
+
+		r = docker_exec(s, call, &sb, &chown, &e);
+		if (r == ABX_OK && e.code)
+			r = docker_fail(call, ABX_EINVAL, "use an image whose user is in it",
+					"image: its user %.100s cannot be given the workspace",
+					user);
+	}
+	cJSON_Delete(doc);
+	return r;
+}
+
+static int32_t choose_image(struct abx_session *s, struct abx_call *call,
+			    const struct abx_provision *p, const char **ret)
+{
+	*ret = p->snapshot && *p->snapshot ? p->snapshot : p->image;
+	if (*ret && **ret && !docker_is_word(*ret))
+		return docker_fail(call, ABX_EINVAL,
+				   "the name of an image; agentbox prepare --from makes one of a "
+				   "root file system",
+				   "image %.200s: not a name of an image", *ret);
+	return *ret && **ret ? ABX_OK : docker_base(s, call, ret);
+}
+
+int32_t docker_provision(struct abx_session *s, struct abx_call *call,
+			 const struct abx_provision *p)
+{
+	const char *image = NULL;
+	char name[NAME_MAX_BYTES], id[80] = "";
+	bool missing = false;
+	int32_t r = refuse(call, p);
+	int e;
+
+	if (r == ABX_OK)
+		r = choose_name(call, p, name);
+	if (r == ABX_OK)
+		r = choose_image(s, call, p, &image);
+	if (r == ABX_OK)
+		r = create(s, call, p, name, image, id, &missing);
+	if (missing) {
+		r = docker_pull(s, call, image);
+		if (r == ABX_OK)
+			r = create(s, call, p, name, image, id, &missing);
+		if (missing)
+			r = docker_fail(call, ABX_EINVAL, NULL, "image %.200s: there is none",
+					image);
+	}
+	if (r == ABX_OK)
+		r = emit_made(s, call, id);
+	if (r == ABX_OK) {
+		e = docker_env_write(s, id, p->env, p->n_env);
+		if (e < 0)
+			r = docker_fail_errno(call, -e, "box %.*s: keep its environment",
+					      DOCKER_ID_SHOWN, id);
+	}
+	if (r == ABX_OK)
+		r = docker_start_it(s, call, id);
+	return r == ABX_OK ? give_workspace(s, call, id) : r;
+}

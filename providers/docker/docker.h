@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * docker.h: the provider `docker`: boxes as containers of a Docker engine, over its HTTP API.
+ *
+ * A box is one container.  Its name is agentbox-<box>-<attempt>, which makes an attempt that is
+ * repeated find what it made the first time; its labels are the host's and DOCKER_LABEL_NAME.
+ * A label is inherited by images made of the container and by containers of these, so what is
+ * a box is only what has its own name there.
+ *
+ * What is given to commands as environment is never in the container's configuration, where
+ * every image made of it would have it: it is in the state directory, env/<container id>.
+ */
+#ifndef DOCKER_H
+#define DOCKER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "abxsdk/base.h"
+#include "abxsdk/buf.h"
+#include "abxsdk/http.h"
+#include "abxsdk/json.h"
+#include "agentbox/cloud_backend.h"
+
+#define DOCKER_LABEL_NAME "agentbox.docker.name"
+#define DOCKER_LABEL_TIMEOUT "agentbox.docker.timeout_s"
+#define DOCKER_WORKSPACE "/workspace"
+#define DOCKER_PATH_MAX 4096
+#define DOCKER_ID_SHOWN 12 /* of a container's id, as docker shows it */
+
+/* Where an engine may be; fixed size: an array of them is looked through. */
+struct docker_endpoint {
+	char unix_path[108]; /* "": tcp */
+	char url[300];	     /* for tcp */
+	char tls_dir[1024];  /* of ca.pem, cert.pem, key.pem; "" */
+	const char *from;    /* who said so: "DOCKER_HOST"; NULL: nobody */
+};
+
+struct abx_session {
+	pthread_mutex_t lock; /* over what connect.c fills, until it is connected */
+	atomic_bool connected;
+	struct abx_http *http;
+	char api[16]; /* "1.41" */
+	char where[320];
+
+	char *state_dir, *user_agent, *ca_file, *proxy, *no_proxy;
+	char *host, *context, *cert_path, *tls_verify, *image;
+};
+
+extern const struct abx_host *docker_host;
+
+/* fail.c: say why and return the code. */
+int32_t docker_fail(struct abx_call *call, int32_t code, const char *remedy, const char *fmt, ...)
+	ABX_PRINTF(4, 5);
+int32_t docker_fail_errno(struct abx_call *call, int err, const char *fmt, ...) ABX_PRINTF(3, 4);
+int32_t docker_canceled(struct abx_call *call);
+int32_t docker_timed_out(struct abx_call *call);
+int32_t docker_no_memory(struct abx_call *call);
+/* poll() that the host can end; revents are zero when nothing happened.  max_ms < 0: for ever. */
+struct pollfd;
+int32_t docker_poll(struct abx_call *call, struct pollfd *fds, size_t n, int64_t max_ms);
+
+/* context.c: where the engine is said to be.  *ret_n = 0: nowhere; look around. */
+#define DOCKER_ENDPOINTS_MAX 16
+int32_t docker_endpoints(const struct abx_session *s, struct abx_call *call,
+			 struct docker_endpoint list[DOCKER_ENDPOINTS_MAX], size_t *ret_n);
+/* connect.c: find the engine and agree on a version; once in a session. */
+int32_t docker_connect(struct abx_session *s, struct abx_call *call);
+
+/*
+ * api.c: one request to the engine.
+ *
+ *	struct docker_request q = {.method = "GET", .idempotent = true};
+ *	struct docker_answer a;
+ *	int32_t r = docker_ask(s, call, &q, &a, "/containers/%s/json", id);
+ *
+ *	if (r == ABX_OK)
+ *		r = docker_expect(call, &a, "box %s", id);
+ *	docker_answer_release(&a);
+ */
+struct docker_request {
+	const char *method;
+	const cJSON *body;
+	const char *content_type; /* of body_fd */
+	int body_fd;		  /* > 0: is sent */
+	int32_t (*sink)(void *ctx, const void *data, size_t len);
+	void *sink_ctx;
+	bool idempotent;
+	bool outcome_matters; /* it may have happened, although no answer came */
+};
+struct docker_answer {
+	int32_t status;
+	cJSON *doc;
+	char message[512]; /* of an error */
+};
+int32_t docker_ask(struct abx_session *s, struct abx_call *call, const struct docker_request *q,
+		   struct docker_answer *ret, const char *path_fmt, ...) ABX_PRINTF(5, 6);
+void docker_answer_release(struct docker_answer *a);
+/* ABX_OK for 2xx and 304; else say that `what` failed, and why. */
+int32_t docker_expect(struct abx_call *call, const struct docker_answer *a, const char *what_fmt,
+		      ...) ABX_PRINTF(3, 4);
+/* Take over the connection of a request with this body; *ret is a stream when it is ABX_OK. */
+int32_t docker_upgrade(struct abx_session *s, struct abx_call *call, const char *path,
+		       const cJSON *body, struct abx_http_stream **ret);
+/* A request whose answer is not wanted. */
+int32_t docker_do(struct abx_session *s, struct abx_call *call, const char *method,
+		  const char *what, const char *path_fmt, ...) ABX_PRINTF(5, 6);
+/* filters={"label":[...]}: those asked for, and `own` beside them; "" to *b on no memory. */
+void docker_filters(struct abx_buf *b, const struct abx_list_req *req, const char *own);
+/* Is it what an id, name or reference of docker's consists of?  Never a path of its own. */
+bool docker_is_word(const char *text);
+
+/* look.c: boxes as the engine shows them. */
+int32_t docker_get(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb);
+int32_t docker_list(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req);
+/* The container's description; cJSON_Delete() it. */
+int32_t docker_inspect(struct abx_session *s, struct abx_call *call, const char *id, cJSON **ret);
+/* Of a box: emit it. */
+int32_t docker_emit(struct abx_call *call, const cJSON *inspected);
+uint32_t docker_state(const cJSON *inspected);
+int32_t docker_url(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		   const struct abx_url_req *req);
+
+/* create.c */
+int32_t docker_provision(struct abx_session *s, struct abx_call *call,
+			 const struct abx_provision *p);
+
+/* life.c */
+int32_t docker_start(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		     const struct abx_start_req *req);
+int32_t docker_stop(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		    const struct abx_stop_req *req);
+int32_t docker_pause(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		     const struct abx_stop_req *req);
+int32_t docker_resume(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		      const struct abx_start_req *req);
+int32_t docker_destroy(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		       const struct abx_stop_req *req);
+/* Start it and wait until it runs; emits it. */
+int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char *id);
+
+/* exec.c */
+int32_t docker_exec(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		    const struct abx_exec *req, struct abx_exit *ret);
+/* The same; of stdin_fd only so many bytes are given to it. */
+int32_t docker_exec_some(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+			 const struct abx_exec *req, int64_t in_bytes, struct abx_exit *ret);
+
+/* env.c: what the box's commands have as environment beside their own. */
+int docker_env_write(const struct abx_session *s, const char *id, const struct abx_kv *env,
+		     uint32_t n);
+/* Add "K=V" strings to a JSON array. */
+int docker_env_add(const struct abx_session *s, const char *id, cJSON *array);
+/* Is the variable of a "K=V" in the array? */
+bool docker_env_has(const cJSON *array, const char *pair);
+void docker_env_remove(const struct abx_session *s, const char *id);
+
+/* files.c */
+int32_t docker_upload(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		      const struct abx_transfer *t);
+int32_t docker_download(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+			const struct abx_transfer *t);
+
+/* tree.c */
+int32_t docker_put_tar(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		       const struct abx_transfer *t);
+int32_t docker_get_tar(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		       const struct abx_transfer *t);
+
+/* image.c */
+int32_t docker_prepare(struct abx_session *s, struct abx_call *call, const struct abx_prepare *p);
+int32_t docker_image_list(struct abx_session *s, struct abx_call *call,
+			  const struct abx_list_req *req);
+int32_t docker_image_delete(struct abx_session *s, struct abx_call *call, const char *ref);
+/* Get an image that the engine lacks from where its name says. */
+int32_t docker_pull(struct abx_session *s, struct abx_call *call, const char *image);
+/* Make an image of a root file system as tar stream.  `ref` is NAME:TAG; id as sha256:... */
+int32_t docker_import(struct abx_session *s, struct abx_call *call, int fd, const char *ref,
+		      const struct abx_kv *labels, uint32_t n_labels, char id[80]);
+bool docker_image_there(struct abx_session *s, struct abx_call *call, const char *ref);
+
+/* base.c: the image of boxes that ask for none, made when it is not there. */
+int32_t docker_base(struct abx_session *s, struct abx_call *call, const char **ret_image);
+/* A root of a suite ("debian:bookworm"), as an unlinked tar file. */
+int32_t docker_bootstrap(struct abx_session *s, struct abx_call *call, const char *from,
+			 int *ret_fd);
+
+/* docker.c */
+int32_t docker_verify(struct abx_session *s, struct abx_call *call);
+int32_t docker_doctor(struct abx_session *s, struct abx_call *call);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* Boxes are started, stopped, paused, and go. */
+#include <string.h>
+
+#include "providers/docker/docker.h"
+
+#define GONE_WAIT_MS 50
+#define GONE_ROUNDS 200
+
+/* A box by its id, which is ours; what is asked of it happens to containers of no other. */
+static int32_t find(struct abx_session *s, struct abx_call *call, const char *id,
+		    uint32_t *ret_state)
+{
+	cJSON *doc = NULL;
+	int32_t r = docker_inspect(s, call, id, &doc);
+
+	if (r == ABX_OK)
+		*ret_state = docker_state(doc);
+	cJSON_Delete(doc);
+	return r;
+}
+
+static int32_t emit_now(struct abx_session *s, struct abx_call *call, const char *id)
+{
+	const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox), .id = id};
+
+	return docker_get(s, call, &sb);
+}
+
+static int32_t act(struct abx_session *s, struct abx_call *call, const char *id, const char *verb,
+		   const char *query)
+{
+	char what[80];
+
+	(void)snprintf(what, sizeof(what), "%s box %.*s", verb, DOCKER_ID_SHOWN, id);
+	return docker_do(s, call, "POST", what, "/containers/%s/%s%s", id, verb, query);
+}
+
+int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char *id)
+{
+	cJSON *doc = NULL;
+	const cJSON *state = NULL;
+	const char *why = NULL;
+	int32_t r = act(s, call, id, "start", "");
+
+	if (r == ABX_OK)
+		r = docker_inspect(s, call, id, &doc);
+	if (r == ABX_OK && docker_state(doc) != ABX_STATE_RUNNING) {
+		(void)abx_json_obj(doc, "State", &state);
+		(void)abx_json_str(state, "Error", 65536, &why);
+		r = docker_fail(call, ABX_EIO, "docker logs shows what it said",
+				"box %.*s: it ended at once%s%.300s", DOCKER_ID_SHOWN, id,
+				why && *why ? ": " : "", why ? why : "");
+	}
+	if (r == ABX_OK)
+		r = docker_emit(call, doc);
+	cJSON_Delete(doc);
+	return r;
+}
+
+int32_t docker_start(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		     const struct abx_start_req *req)
+{
+	uint32_t state = 0;
+	int32_t r = find(s, call, sb->id, &state);
+
+	if (r != ABX_OK)
+		return r;
+	if (req && req->flags)
+		return docker_fail(call, ABX_ENOTSUP, "start it without",
+				   "start: a read-only workspace is not supported");
+	if (state == ABX_STATE_PAUSED)
+		return docker_fail(call, ABX_ESTATE, "resume it", "box %.*s: it is paused",
+				   DOCKER_ID_SHOWN, sb->id);
+	return docker_start_it(s, call, sb->id);
+}
+
+static void grace(const struct abx_stop_req *req, char *query, size_t size)
+{
+	int64_t s = req && req->grace_ms > 0 ? (req->grace_ms + 999) / 1000 : 0;
+
+	(void)snprintf(query, size, "?t=%lld", (long long)s);
+}
+
+int32_t docker_stop(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		    const struct abx_stop_req *req)
+{
+	char query[40];
+	uint32_t state = 0;
+	int32_t r = find(s, call, sb->id, &state);
+
+	grace(req, query, sizeof(query));
+	/* What is frozen hears nothing before it is killed. */
+	if (r == ABX_OK && state == ABX_STATE_PAUSED)
+		r = act(s, call, sb->id, "unpause", "");
+	if (r == ABX_OK)
+		r = act(s, call, sb->id, "stop", query);
+	return r == ABX_OK ? emit_now(s, call, sb->id) : r;
+}
+
+int32_t docker_pause(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		     const struct abx_stop_req *req ABX_UNUSED)
+{
+	uint32_t state = 0;
+	int32_t r = find(s, call, sb->id, &state);
+
+	if (r == ABX_OK && state != ABX_STATE_PAUSED)
+		r = act(s, call, sb->id, "pause", "");
+	return r == ABX_OK ? emit_now(s, call, sb->id) : r;
+}
+
+int32_t docker_resume(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		      const struct abx_start_req *req)
+{
+	uint32_t state = 0;
+	int32_t r = find(s, call, sb->id, &state);
+
+	if (r == ABX_OK && state == ABX_STATE_PAUSED)
+		r = act(s, call, sb->id, "unpause", "");
+	else if (r == ABX_OK && state != ABX_STATE_RUNNING)
+		return docker_start(s, call, sb, req);
+	return r == ABX_OK ? emit_now(s, call, sb->id) : r;
+}
+
+/* A removal that somebody else began goes on without us. */
+static int32_t await_gone(struct abx_session *s, struct abx_call *call, const char *id)
+{
+	for (int i = 0; i < GONE_ROUNDS; i++) {
+		const struct docker_request q = {.method = "GET", .idempotent = true};
+		struct docker_answer a;
+		int32_t r = docker_ask(s, call, &q, &a, "/containers/%s/json", id);
+		int32_t status = a.status;
+
+		docker_answer_release(&a);
+		if (r != ABX_OK || status == 404)
+			return r;
+		r = docker_host->wait_ms(call, GONE_WAIT_MS);
+		if (r != ABX_OK)
+			return r == ABX_ECANCELED ? docker_canceled(call) : docker_timed_out(call);
+	}
+	return docker_fail(call, ABX_EREMOTE, "look into the engine's log, or start it again",
+			   "box %.*s: the engine does not come to an end with removing it",
+			   DOCKER_ID_SHOWN, id);
+}
+
+static int32_t remove_it(struct abx_session *s, struct abx_call *call, const char *id)
+{
+	const struct docker_request q = {.method = "DELETE"};
+	struct docker_answer a = {.status = 0};
+	int32_t r = docker_ask(s, call, &q, &a, "/containers/%s?force=1&v=1", id);
+
+	if (r == ABX_OK && a.status == 409 && strstr(a.message, "in progress"))
+		r = await_gone(s, call, id);
+	else if (r == ABX_OK && a.status != 404)
+		r = docker_expect(call, &a, "destroy box %.*s", DOCKER_ID_SHOWN, id);
+	docker_answer_release(&a);
+	return r;
+}
+
+int32_t docker_destroy(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		       const struct abx_stop_req *req)
+{
+	uint32_t state = 0;
+	int32_t r = find(s, call, sb->id, &state);
+	char query[40];
+
+	if (r == ABX_ENOTFOUND) {
+		docker_env_remove(s, sb->id);
+		return ABX_OK;
+	}
+	if (r != ABX_OK)
+		return r;
+	grace(req, query, sizeof(query));
+	if (req && req->grace_ms > 0 && state == ABX_STATE_RUNNING)
+		r = act(s, call, sb->id, "stop", query);
+	if (r == ABX_OK || r == ABX_ENOTFOUND)
+		r = remove_it(s, call, sb->id);
+	if (r == ABX_OK)
+		docker_env_remove(s, sb->id);
+	return r;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* Boxes as the engine shows them. */
+#include <string.h>
+#include <time.h>
+
+#include "abxsdk/number.h"
+#include "providers/docker/docker.h"
+
+#define LABELS_MAX 256
+#define TEXT_MAX ((size_t)64 << 10)
+
+/* A description that is read piece by piece; what is missing or nonsense is "". */
+static const char *text_of(const cJSON *obj, const char *key)
+{
+	const char *text = NULL;
+
+	return abx_json_str(obj, key, TEXT_MAX, &text) == 0 && text ? text : "";
+}
+
+static const cJSON *part_of(const cJSON *obj, const char *key)
+{
+	const cJSON *part = NULL;
+
+	return obj && abx_json_obj(obj, key, &part) == 0 ? part : NULL;
+}
+
+static uint32_t state_of(const char *status)
+{
+	static const struct {
+		const char *status;
+		uint32_t state;
+	} states[] = {
+		{"running", ABX_STATE_RUNNING},	  {"paused", ABX_STATE_PAUSED},
+		{"exited", ABX_STATE_STOPPED},	  {"created", ABX_STATE_STOPPED},
+		{"dead", ABX_STATE_FAILED},	  {"restarting", ABX_STATE_STARTING},
+		{"removing", ABX_STATE_STOPPING},
+	};
+
+	for (size_t i = 0; i < ABX_N_ELEMENTS(states); i++)
+		if (strcmp(status, states[i].status) == 0)
+			return states[i].state;
+	return ABX_STATE_UNKNOWN;
+}
+
+uint32_t docker_state(const cJSON *inspected)
+{
+	const cJSON *state = part_of(inspected, "State");
+
+	return state ? state_of(text_of(state, "Status")) : ABX_STATE_UNKNOWN;
+}
+
+struct labels {
+	struct abx_kv kv[LABELS_MAX];
+	uint32_t n;
+	const char *own_name;
+	uint64_t timeout_s;
+};
+
+static int take_label(void *ctx, const char *key, const char *value)
+{
+	struct labels *l = ctx;
+
+	if (strcmp(key, DOCKER_LABEL_NAME) == 0)
+		l->own_name = value;
+	else if (strcmp(key, DOCKER_LABEL_TIMEOUT) == 0)
+		(void)abx_parse_u64(value, INT64_MAX / 1000, &l->timeout_s);
+	else if (l->n < LABELS_MAX)
+		l->kv[l->n++] = (struct abx_kv){key, value};
+	return 0;
+}
+
+static void rfc3339(time_t t, char *out, size_t size)
+{
+	struct tm tm;
+
+	out[0] = '\0';
+	if (gmtime_r(&t, &tm))
+		(void)strftime(out, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+/* "2026-12-01T04:20:20.048512965Z"; 0 when it is none, or the year 1 of what never was. */
+static int64_t parse_time_ms(const char *text)
+{
+	struct tm tm = {0};
+	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	time_t t = rest ? timegm(&tm) : 0;
+
+	return t > 0 ? (int64_t)t * 1000 : 0;
+}
+
+/* Is the box what its labels say, or did it only inherit them? */
+static bool is_own(const struct labels *l, const char *name)
+{
+	return l->own_name && strcmp(l->own_name, *name == '/' ? name + 1 : name) == 0;
+}
+
+static int32_t emit(struct abx_call *call, const char *id, const char *name, const char *created,
+		    uint32_t state, const struct labels *l, int64_t expires_at_ms)
+{
+	const struct abx_sandbox sb = {
+		ABX_INIT(struct abx_sandbox),
+		.id = id,
+		.name = *name == '/' ? name + 1 : name,
+		.state = state,
+		.created_at = *created ? created : NULL,
+		.labels = l->kv,
+		.n_labels = l->n,
+		.expires_at_ms = expires_at_ms,
+	};
+
+	return docker_host->emit_sandbox(call, &sb);
+}
+
+int32_t docker_emit(struct abx_call *call, const cJSON *inspected)
+{
+	const cJSON *config = part_of(inspected, "Config"), *state = part_of(inspected, "State");
+	struct labels l = {.n = 0};
+	char created[40];
+	int64_t expires = 0;
+
+	(void)abx_json_each_str(part_of(config, "Labels"), take_label, &l);
+	rfc3339((time_t)(parse_time_ms(text_of(inspected, "Created")) / 1000), created,
+		sizeof(created));
+	if (l.timeout_s && docker_state(inspected) == ABX_STATE_RUNNING)
+		expires = parse_time_ms(text_of(state, "StartedAt")) + (int64_t)l.timeout_s * 1000;
+	return emit(call, text_of(inspected, "Id"), text_of(inspected, "Name"), created,
+		    docker_state(inspected), &l, expires);
+}
+
+int32_t docker_inspect(struct abx_session *s, struct abx_call *call, const char *id, cJSON **ret)
+{
+	const struct docker_request q = {.method = "GET", .idempotent = true};
+	struct docker_answer a = {.status = 0};
+	struct labels l = {.n = 0};
+	int32_t r;
+
+	if (!docker_is_word(id))
+		return docker_fail(call, ABX_ENOTFOUND, NULL, "there is no such box");
+	r = docker_ask(s, call, &q, &a, "/containers/%s/json", id);
+	if (r == ABX_OK)
+		r = docker_expect(call, &a, "box %.*s", DOCKER_ID_SHOWN, id);
+	if (r == ABX_OK) {
+		(void)abx_json_each_str(part_of(part_of(a.doc, "Config"), "Labels"), take_label,
+					&l);
+		/* A container of somebody else's is none of ours, whatever it is asked for. */
+		if (!is_own(&l, text_of(a.doc, "Name")))
+			r = docker_fail(call, ABX_ENOTFOUND, NULL, "box %.*s: no box of agentbox's",
+					DOCKER_ID_SHOWN, id);
+	}
+	if (r == ABX_OK)
+		*ret = abx_steal_ptr(&a.doc);
+	docker_answer_release(&a);
+	return r;
+}
+
+int32_t docker_get(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb)
+{
+	cJSON *doc = NULL;
+	int32_t r = docker_inspect(s, call, sb->id, &doc);
+
+	if (r == ABX_OK)
+		r = docker_emit(call, doc);
+	cJSON_Delete(doc);
+	return r;
+}
+
+static int32_t list_one(struct abx_session *s, struct abx_call *call, const cJSON *item)
+{
+	const cJSON *names = cJSON_GetObjectItemCaseSensitive(item, "Names");
+	const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(names, 0));
+	struct labels l = {.n = 0};
+	int64_t created = 0;
+	char text[40];
+
+	(void)abx_json_each_str(part_of(item, "Labels"), take_label, &l);
+	if (!name || !is_own(&l, name))
+		return ABX_OK;
+	/* When it began, which says when it ends, is not in the list. */
+	if (l.timeout_s && state_of(text_of(item, "State")) == ABX_STATE_RUNNING) {
+		const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox),
+					       .id = text_of(item, "Id")};
+		int32_t r = docker_get(s, call, &sb);
+
+		return r == ABX_ENOTFOUND ? ABX_OK : r;
+	}
+	(void)abx_json_i64(item, "Created", &created);
+	rfc3339((time_t)created, text, sizeof(text));
+	return emit(call, text_of(item, "Id"), name, text, state_of(text_of(item, "State")), &l, 0);
+}
+
+int32_t docker_list(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req)
+{
+	const struct docker_request q = {.method = "GET", .idempotent = true};
+	abx_auto(abx_buf) struct abx_buf filters = ABX_BUF_INIT(1 << 20);
+	struct docker_answer a = {.status = 0};
+	const cJSON *item;
+	int32_t r;
+
+	docker_filters(&filters, req, DOCKER_LABEL_NAME);
+	if (filters.failed)
+		return docker_no_memory(call);
+	r = docker_ask(s, call, &q, &a, "/containers/json?all=1&%s", filters.data);
+	if (r == ABX_OK)
+		r = docker_expect(call, &a, "list of boxes");
+	if (r == ABX_OK)
+		cJSON_ArrayForEach(item, a.doc) {
+			r = list_one(s, call, item);
+			if (r != ABX_OK)
+				break;
+		}
+	docker_answer_release(&a);
+	return r;
+}
+
+/* The port of this machine that leads to `port` of the box; 0 = none. */
+static uint64_t host_port(const cJSON *inspected, uint32_t port)
+{
+	const cJSON *ports = part_of(part_of(inspected, "NetworkSettings"), "Ports");
+	char key[16];
+	uint64_t n = 0;
+
+	(void)snprintf(key, sizeof(key), "%u/tcp", port);
+	(void)abx_parse_u64(
+		text_of(cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(ports, key), 0),
+			"HostPort"),
+		65535, &n);
+	return n;
+}
+
+int32_t docker_url(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		   const struct abx_url_req *req)
+{
+	cJSON *doc = NULL;
+	char text[64];
+	struct abx_url url = {ABX_INIT(struct abx_url), .flags = ABX_URL_LOOPBACK, .url = text};
+	uint64_t port;
+	int32_t r = docker_inspect(s, call, sb->id, &doc);
+
+	if (r != ABX_OK)
+		return r;
+	port = host_port(doc, req->port);
+	if (docker_state(doc) != ABX_STATE_RUNNING)
+		r = docker_fail(call, ABX_ESTATE, "start it", "box %.*s: it is not running",
+				DOCKER_ID_SHOWN, sb->id);
+	else if (!port)
+		r = docker_fail(
+			call, ABX_ENOTFOUND, "ports are given when a box is made (create --port)",
+			"box %.*s: port %u is not published", DOCKER_ID_SHOWN, sb->id, req->port);
+	cJSON_Delete(doc);
+	if (r != ABX_OK)
+		return r;
+	(void)snprintf(text, sizeof(text), "http://127.0.0.1:%u", (unsigned int)port);
+	return docker_host->emit_url(call, &url);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* HTTP for providers: sessions, their pool of handles, and how a handle is driven. */
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+
+#include "abxsdk/http-private.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static CURLcode initialised;
+
+/* Nobody cleans up: other providers of the process may use the same library. */
+static void initialise(void)
+{
+	initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static bool is_loopback(const char *authority)
+{
+	static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+
+	for (size_t i = 0; i < ABX_N_ELEMENTS(names); i++) {
+		size_t n = strlen(names[i]);
+
+		if (strncmp(authority, names[i], n) == 0 && (!authority[n] || authority[n] == ':'))
+			return true;
+	}
+	return false;
+}
+
+static int take(char **to, const char *from)
+{
+	if (!from || !*from)
+		return 0;
+	*to = strdup(from);
+	return *to ? 0 : -ENOMEM;
+}
+
+int abx_http_open(const struct abx_http_options *o, struct abx_http **ret)
+{
+	const char *authority = strstr(o->base_url, "://");
+	struct abx_http *h;
+
+	(void)pthread_once(&once, initialise);
+	if (initialised != CURLE_OK)
+		return -ENOSYS;
+	if (!authority)
+		return -EINVAL;
+	authority += 3;
+	if (strncmp(o->base_url, "https://", 8) != 0 && !o->plain && !o->unix_path &&
+	    !is_loopback(authority))
+		return -EINVAL;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return -ENOMEM;
+	h->host = o->host;
+	(void)pthread_mutex_init(&h->lock, NULL);
+	if (take(&h->base_url, o->base_url) < 0 || take(&h->authority, authority) < 0 ||
+	    take(&h->unix_path, o->unix_path) < 0 || take(&h->user_agent, o->user_agent) < 0 ||
+	    take(&h->ca_file, o->ca_file) < 0 || take(&h->cert_file, o->cert_file) < 0 ||
+	    take(&h->key_file, o->key_file) < 0 || take(&h->proxy, o->proxy) < 0 ||
+	    take(&h->no_proxy, o->no_proxy) < 0) {
+		abx_http_close(h);
+		return -ENOMEM;
+	}
+	*ret = h;
+	return 0;
+}
+
+void abx_http_handle_free(struct abx_http_handle *handle)
+{
+	if (!handle)
+		return;
+	if (handle->multi && handle->easy)
+		(void)curl_multi_remove_handle(handle->multi, handle->easy);
+	curl_easy_cleanup(handle->easy);
+	(void)curl_multi_cleanup(handle->multi);
+	free(handle);
+}
+
+void abx_http_close(struct abx_http *h)
+{
+	if (!h)
+		return;
+	while (h->idle) {
+		struct abx_http_handle *first = h->idle;
+
+		h->idle = first->next;
+		abx_http_handle_free(first);
+	}
+	(void)pthread_mutex_destroy(&h->lock);
+	free(h->base_url);
+	free(h->authority);
+	free(h->unix_path);
+	free(h->user_agent);
+	free(h->ca_file);
+	free(h->cert_file);
+	free(h->key_file);
+	free(h->proxy);
+	free(h->no_proxy);
+	free(h);
+}
+
+static void set_tls(const struct abx_http *h, CURL *e)
+{
+	if (h->ca_file)
+		(void)curl_easy_setopt(e, CURLOPT_CAINFO, h->ca_file);
+	if (h->cert_file)
+		(void)curl_easy_setopt(e, CURLOPT_SSLCERT, h->cert_file);
+	if (h->key_file)
+		(void)curl_easy_setopt(e, CURLOPT_SSLKEY, h->key_file);
+}
+
+static void set_options(const struct abx_http *h, struct abx_http_handle *handle)
+{
+	CURL *e = handle->easy;
+
+	(void)curl_easy_setopt(e, CURLOPT_ERRORBUFFER, handle->why);
+	(void)curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
+	(void)curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)ABX_HTTP_CONNECT_MS);
+	(void)curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
+	(void)curl_easy_setopt(e, CURLOPT_BUFFERSIZE, 128L << 10);
+	if (h->user_agent)
+		(void)curl_easy_setopt(e, CURLOPT_USERAGENT, h->user_agent);
+	set_tls(h, e);
+	if (h->unix_path) {
+		(void)curl_easy_setopt(e, CURLOPT_UNIX_SOCKET_PATH, h->unix_path);
+		(void)curl_easy_setopt(e, CURLOPT_PROXY, "");
+		return;
+	}
+	if (h->proxy)
+		(void)curl_easy_setopt(e, CURLOPT_PROXY, h->proxy);
+	if (h->no_proxy)
+		(void)curl_easy_setopt(e, CURLOPT_NOPROXY, h->no_proxy);
+}
+
+static struct abx_http_handle *handle_new(void)
+{
+	struct abx_http_handle *handle = calloc(1, sizeof(*handle));
+
+	if (!handle)
+		return NULL;
+	handle->easy = curl_easy_init();
+	handle->multi = curl_multi_init();
+	if (handle->easy && handle->multi)
+		return handle;
+	abx_http_handle_free(handle);
+	return NULL;
+}
+
+struct abx_http_handle *abx_http_handle_take(struct abx_http *h, bool fresh)
+{
+	struct abx_http_handle *handle;
+
+	(void)pthread_mutex_lock(&h->lock);
+	handle = fresh ? NULL : h->idle;
+	if (handle) {
+		h->idle = handle->next;
+		h->n_idle--;
+	}
+	(void)pthread_mutex_unlock(&h->lock);
+	if (!handle)
+		handle = handle_new();
+	if (!handle)
+		return NULL;
+	handle->next = NULL;
+	handle->why[0] = '\0';
+	set_options(h, handle);
+	return handle;
+}
+
+void abx_http_handle_put(struct abx_http *h, struct abx_http_handle *handle)
+{
+	(void)curl_multi_remove_handle(handle->multi, handle->easy);
+	curl_easy_reset(handle->easy);
+	(void)pthread_mutex_lock(&h->lock);
+	if (h->n_idle < ABX_HTTP_IDLE_MAX) {
+		handle->next = h->idle;
+		h->idle = handle;
+		h->n_idle++;
+		handle = NULL;
+	}
+	(void)pthread_mutex_unlock(&h->lock);
+	abx_http_handle_free(handle);
+}
+
+/* 0: time is up. */
+static int wait_time(const struct abx_http_wait *w)
+{
+	const struct abx_host *host = w->h->host;
+	int64_t left = host->time_left_ms(w->call);
+
+	if (w->quiet_ms) {
+		int64_t quiet = *w->moved_ms + w->quiet_ms - host->now_ms(host->ctx);
+
+		left = quiet < left ? quiet : left;
+	}
+	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
+static bool is_ready(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+static int32_t wait_more(struct abx_http_handle *handle, struct abx_http_wait *w)
+{
+	const int cancel = w->h->host->cancel_fd(w->call);
+	const bool paused = w->paused && *w->paused;
+	struct curl_waitfd fds[2] = {{.fd = cancel, .events = CURL_WAIT_POLLIN},
+				     {.fd = w->fd, .events = CURL_WAIT_POLLIN}};
+	int left = wait_time(w);
+
+	if (!left)
+		return ABX_ETIMEDOUT;
+	if (curl_multi_poll(handle->multi, fds, paused ? 2 : 1, left, NULL) != CURLM_OK)
+		return ABX_ENOMEM;
+	if (is_ready(cancel))
+		return ABX_ECANCELED;
+	/* libcurl does not tell of a pipe that was closed at its other end. */
+	if (paused && is_ready(w->fd)) {
+		*w->paused = false;
+		(void)curl_easy_pause(handle->easy, CURLPAUSE_CONT);
+	}
+	return ABX_OK;
+}
+
+int32_t abx_http_drive(struct abx_http_handle *handle, struct abx_http_wait *w)
+{
+	CURLMsg *m;
+	int running = 1, left;
+
+	if (curl_multi_add_handle(handle->multi, handle->easy) != CURLM_OK)
+		return ABX_ENOMEM;
+	for (;;) {
+		int32_t r;
+
+		if (curl_multi_perform(handle->multi, &running) != CURLM_OK)
+			return ABX_ENOMEM;
+		if (!running)
+			break;
+		r = wait_more(handle, w);
+		if (r != ABX_OK)
+			return r;
+	}
+	w->result = CURLE_RECV_ERROR;
+	while ((m = curl_multi_info_read(handle->multi, &left)))
+		if (m->msg == CURLMSG_DONE)
+			w->result = m->data.result;
+	return ABX_OK;
+}
+
+int32_t abx_http_why(const struct abx_http *h, const struct abx_http_handle *handle, CURLcode c,
+		     struct abx_http_reply *reply)
+{
+	const char *text = *handle->why ? handle->why : curl_easy_strerror(c);
+	long os_errno = 0;
+
+	(void)snprintf(reply->text, sizeof(reply->text), "%s", text);
+	switch ((unsigned int)c) {
+	case CURLE_OUT_OF_MEMORY:
+		return ABX_ENOMEM;
+	case CURLE_COULDNT_CONNECT:
+		(void)curl_easy_getinfo(handle->easy, CURLINFO_OS_ERRNO, &os_errno);
+		reply->os_errno = (int)os_errno;
+		if (os_errno)
+			(void)snprintf(reply->text, sizeof(reply->text), "%s: %s",
+				       h->unix_path ? h->unix_path : h->base_url,
+				       strerror((int)os_errno));
+		return ABX_ENETWORK;
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_RESOLVE_PROXY:
+		return ABX_ENETWORK;
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_CERTPROBLEM:
+		return ABX_EAUTH;
+	case CURLE_URL_MALFORMAT:
+		return ABX_EINVAL;
+	case CURLE_UNSUPPORTED_PROTOCOL: /* an answer without a status line */
+	case CURLE_WEIRD_SERVER_REPLY:
+		reply->sent = true;
+		return ABX_EPROTO;
+	default:
+		/* It was connected: what the other side did with it is not known. */
+		reply->sent = true;
+		return ABX_ENETWORK;
+	}
+}
+
+/* Queries may hold what is nobody's business. */
+void abx_http_trace(const struct abx_http *h, struct abx_call *call,
+		    const struct abx_http_request *req, int32_t status, int64_t begun_ms)
+{
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "%.*s", (int)strcspn(req->path, "?"), req->path);
+	h->host->trace(call, req->method, path, status,
+		       (h->host->now_ms(h->host->ctx) - begun_ms) * 1000);
+}

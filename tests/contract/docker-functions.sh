@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# tests/contract/docker-functions.sh: a Docker engine for a test, behind ../cli/functions.sh.
+#
+#	docker_engine            the one that answers, else one of this test's own; or skip_all
+#	docker_root FILE.tar     a root file system of this machine's programs, enough for a box
+#
+# An engine of the test's own has its data in $T, and namespaces of its own for network, mounts
+# and processes: nothing of the machine is changed, and nothing outlives it.
+
+docker_answers()
+{
+	ab doctor --provider docker 2>/dev/null | grep -q '^docker: engine *ok'
+}
+
+docker_engine()
+{
+	[ -e "$BUILD/providers/docker/.libs/agentbox-docker.so" ] ||
+		skip_all 'configured without the docker provider'
+	! docker_answers || return 0
+	is_root || skip_all 'no Docker engine answers, and only root can start one'
+	have dockerd unshare || skip_all 'no Docker engine answers, and dockerd is not installed'
+	mkdir "$T/engine" || exit 99
+	DOCKER_HOST=unix://$T/engine/docker.sock
+	export DOCKER_HOST
+	unset DOCKER_CONTEXT DOCKER_TLS_VERIFY DOCKER_CERT_PATH
+	unshare --net --mount --pid --fork --kill-child --mount-proc \
+		dockerd --data-root "$T/engine/data" --exec-root "$T/engine/exec" \
+		-H "$DOCKER_HOST" -p "$T/engine/pid" >"$T/engine/log" 2>&1 </dev/null &
+	docker_pid=$!
+	atexit docker_stop
+	wait_for 30 docker_is_up
+	docker_answers || {
+		diag "$(tail -n 5 "$T/engine/log")"
+		skip_all 'a Docker engine does not start here'
+	}
+}
+
+# True also when it never will be.
+docker_is_up()
+{
+	! kill -0 "$docker_pid" 2>/dev/null || docker_answers
+}
+
+docker_stop()
+{
+	# unshare itself hears no other signal, and takes the engine and all of its processes along.
+	docker_child=$(tr -d " " 2>/dev/null <"/proc/$docker_pid/task/$docker_pid/children")
+	kill -KILL "$docker_pid" 2>/dev/null
+	wait "$docker_pid" 2>/dev/null
+	wait_for 10 docker_is_gone
+}
+
+docker_is_gone()
+{
+	! kill -0 "${docker_child:-2147483647}" 2>/dev/null
+}
+
+docker_programs='sh cat chmod chown cksum cmp comm cp cut date dd df diff dirname du env expr false
+	find git grep gzip head id install kill ln ls md5sum mkdir mkfifo mknod mktemp mv nohup nproc od
+	paste printf ps pwd readlink realpath rm rmdir sed seq setsid sha256sum sleep sort stat stty
+	sync tail tar tee test timeout touch tr true truncate tty uname uniq wc whoami xargs'
+
+docker_root()
+(
+	root=$T/root
+	mkdir -p "$root/etc" "$root/bin" "$root/usr/bin" "$root/root" "$root/run" "$root/home" \
+		"$root/proc" "$root/sys" "$root/dev" "$root/var" "$root/sbin" || exit 1
+	mkdir -m 1777 "$root/tmp" "$root/var/tmp" || exit 1
+	echo 'root:x:0:0:root:/root:/bin/sh' >"$root/etc/passwd"
+	echo 'root:x:0:' >"$root/etc/group"
+	for program in $docker_programs; do
+		path=$(PATH=/usr/bin:/bin:/usr/sbin:/sbin command -v -- "$program")
+		# What the shell has itself is a file all the same.
+		case $path in /*) ;; *) path=/usr/bin/$program ;; esac
+		cp -L "$path" "$root/bin/" || exit 1
+		ldd "$path" 2>/dev/null
+	done | sed -n 's,^[^/]*\(/[^ ]*\) (.*,\1,p' | sort -u >"$T/libraries"
+	while IFS= read -r library; do
+		mkdir -p "$root${library%/*}" && cp -L "$library" "$root$library" || exit 1
+	done <"$T/libraries"
+	tar -cf "$1" -C "$root" .
+)
