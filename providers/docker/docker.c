@@ -219,6 +219,11 @@ static const struct abx_cloud_backend backend = {
 	.put_tar = docker_put_tar,
 	.get_tar = docker_get_tar,
 	.url = docker_url,
+	.stats = docker_stats,
+	.snapshot_create = docker_snapshot_create,
+	.snapshot_list = docker_snapshot_list,
+	.snapshot_exists = docker_snapshot_exists,
+	.snapshot_delete = docker_snapshot_delete,
 };
 
 ABX_PROVIDER_NOTE("docker", DOCKER_VERSION);

@@ -122,6 +122,24 @@ uint32_t docker_state(const cJSON *inspected);
 int32_t docker_url(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		   const struct abx_url_req *req);
 
+/* Pieces of a description; what is missing or nonsense is "" or NULL. */
+const char *docker_text(const cJSON *obj, const char *key);
+const cJSON *docker_part(const cJSON *obj, const char *key);
+void docker_rfc3339(int64_t seconds, char out[40]);
+/* As the engine writes times; 0 when it is none, or the year 1 of what never was. */
+int64_t docker_parse_time_ms(const char *text);
+
+/* stats.c */
+int32_t docker_stats(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb);
+
+/* snapshot.c */
+int32_t docker_snapshot_create(struct abx_session *s, struct abx_call *call,
+			       const struct abx_sandbox *sb, const struct abx_snapshot_req *req);
+int32_t docker_snapshot_list(struct abx_session *s, struct abx_call *call,
+			     const struct abx_list_req *req);
+int32_t docker_snapshot_exists(struct abx_session *s, struct abx_call *call, const char *ref);
+int32_t docker_snapshot_delete(struct abx_session *s, struct abx_call *call, const char *ref);
+
 /* create.c */
 int32_t docker_provision(struct abx_session *s, struct abx_call *call,
 			 const struct abx_provision *p);
@@ -173,6 +191,9 @@ int32_t docker_prepare(struct abx_session *s, struct abx_call *call, const struc
 int32_t docker_image_list(struct abx_session *s, struct abx_call *call,
 			  const struct abx_list_req *req);
 int32_t docker_image_delete(struct abx_session *s, struct abx_call *call, const char *ref);
+/* Emit each image with these labels and this one. */
+int32_t docker_images(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req,
+		      const char *label, int32_t (*emit)(struct abx_call *call, const cJSON *item));
 /* Get an image that the engine lacks from where its name says. */
 int32_t docker_pull(struct abx_session *s, struct abx_call *call, const char *image);
 /* Make an image of a root file system as tar stream.  `ref` is NAME:TAG; id as sha256:... */

@@ -2,7 +2,6 @@
 /* Images: made of a root file system, fetched by their names, listed, removed. */
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "abxsdk/suite.h"
 #include "providers/docker/docker.h"
@@ -258,8 +257,6 @@ static int32_t emit_image(struct abx_call *call, const cJSON *item)
 	const cJSON *labels = NULL;
 	const char *id = NULL;
 	int64_t size = 0, created = 0;
-	time_t when;
-	struct tm tm;
 	char text[40] = "";
 	struct abx_snapshot snap = {ABX_INIT(struct abx_snapshot), .created_at = text};
 
@@ -273,9 +270,7 @@ static int32_t emit_image(struct abx_call *call, const cJSON *item)
 	(void)abx_json_str(item, "Id", 200, &id);
 	(void)abx_json_i64(item, "Size", &size);
 	(void)abx_json_i64(item, "Created", &created);
-	when = (time_t)created;
-	if (gmtime_r(&when, &tm))
-		(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	docker_rfc3339(created, text);
 	snap.ref = id;
 	snap.labels = l.kv;
 	snap.n_labels = l.n;
@@ -283,8 +278,8 @@ static int32_t emit_image(struct abx_call *call, const cJSON *item)
 	return id ? docker_host->emit_snapshot(call, &snap) : ABX_OK;
 }
 
-int32_t docker_image_list(struct abx_session *s, struct abx_call *call,
-			  const struct abx_list_req *req)
+int32_t docker_images(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req,
+		      const char *label, int32_t (*emit)(struct abx_call *call, const cJSON *item))
 {
 	const struct docker_request q = {.method = "GET", .idempotent = true};
 	abx_auto(abx_buf) struct abx_buf filters = ABX_BUF_INIT(1 << 20);
@@ -292,7 +287,7 @@ int32_t docker_image_list(struct abx_session *s, struct abx_call *call,
 	const cJSON *item;
 	int32_t r;
 
-	docker_filters(&filters, req, "agentbox");
+	docker_filters(&filters, req, label);
 	if (filters.failed)
 		return docker_no_memory(call);
 	r = docker_ask(s, call, &q, &a, "/images/json?%s", filters.data);
@@ -300,12 +295,18 @@ int32_t docker_image_list(struct abx_session *s, struct abx_call *call,
 		r = docker_expect(call, &a, "list of images");
 	if (r == ABX_OK)
 		cJSON_ArrayForEach(item, a.doc) {
-			r = emit_image(call, item);
+			r = emit(call, item);
 			if (r != ABX_OK)
 				break;
 		}
 	docker_answer_release(&a);
 	return r;
+}
+
+int32_t docker_image_list(struct abx_session *s, struct abx_call *call,
+			  const struct abx_list_req *req)
+{
+	return docker_images(s, call, req, "agentbox", emit_image);
 }
 
 int32_t docker_image_delete(struct abx_session *s, struct abx_call *call, const char *ref)
@@ -317,7 +318,10 @@ int32_t docker_image_delete(struct abx_session *s, struct abx_call *call, const 
 	if (!docker_is_word(ref))
 		return docker_fail(call, ABX_EINVAL, NULL, "image: not a reference");
 	r = docker_ask(s, call, &q, &a, "/images/%s?force=1", ref);
-	if (r == ABX_OK && a.status != 404)
+	if (r == ABX_OK && a.status == 409)
+		r = docker_fail(call, ABX_ESTATE, "destroy the boxes that were made of it first",
+				"remove image %.200s: %.300s", ref, a.message);
+	else if (r == ABX_OK && a.status != 404)
 		r = docker_expect(call, &a, "remove image %.200s", ref);
 	docker_answer_release(&a);
 	return r;

@@ -10,14 +10,14 @@
 #define TEXT_MAX ((size_t)64 << 10)
 
 /* A description that is read piece by piece; what is missing or nonsense is "". */
-static const char *text_of(const cJSON *obj, const char *key)
+const char *docker_text(const cJSON *obj, const char *key)
 {
 	const char *text = NULL;
 
 	return abx_json_str(obj, key, TEXT_MAX, &text) == 0 && text ? text : "";
 }
 
-static const cJSON *part_of(const cJSON *obj, const char *key)
+const cJSON *docker_part(const cJSON *obj, const char *key)
 {
 	const cJSON *part = NULL;
 
@@ -44,9 +44,9 @@ static uint32_t state_of(const char *status)
 
 uint32_t docker_state(const cJSON *inspected)
 {
-	const cJSON *state = part_of(inspected, "State");
+	const cJSON *state = docker_part(inspected, "State");
 
-	return state ? state_of(text_of(state, "Status")) : ABX_STATE_UNKNOWN;
+	return state ? state_of(docker_text(state, "Status")) : ABX_STATE_UNKNOWN;
 }
 
 struct labels {
@@ -69,17 +69,18 @@ static int take_label(void *ctx, const char *key, const char *value)
 	return 0;
 }
 
-static void rfc3339(time_t t, char *out, size_t size)
+void docker_rfc3339(int64_t seconds, char out[40])
 {
+	const time_t t = (time_t)seconds;
 	struct tm tm;
 
 	out[0] = '\0';
 	if (gmtime_r(&t, &tm))
-		(void)strftime(out, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
+		(void)strftime(out, 40, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
 /* "2026-12-01T04:20:20.048512965Z"; 0 when it is none, or the year 1 of what never was. */
-static int64_t parse_time_ms(const char *text)
+int64_t docker_parse_time_ms(const char *text)
 {
 	struct tm tm = {0};
 	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
@@ -113,17 +114,18 @@ static int32_t emit(struct abx_call *call, const char *id, const char *name, con
 
 int32_t docker_emit(struct abx_call *call, const cJSON *inspected)
 {
-	const cJSON *config = part_of(inspected, "Config"), *state = part_of(inspected, "State");
+	const cJSON *config = docker_part(inspected, "Config"),
+		    *state = docker_part(inspected, "State");
 	struct labels l = {.n = 0};
 	char created[40];
 	int64_t expires = 0;
 
-	(void)abx_json_each_str(part_of(config, "Labels"), take_label, &l);
-	rfc3339((time_t)(parse_time_ms(text_of(inspected, "Created")) / 1000), created,
-		sizeof(created));
+	(void)abx_json_each_str(docker_part(config, "Labels"), take_label, &l);
+	docker_rfc3339(docker_parse_time_ms(docker_text(inspected, "Created")) / 1000, created);
 	if (l.timeout_s && docker_state(inspected) == ABX_STATE_RUNNING)
-		expires = parse_time_ms(text_of(state, "StartedAt")) + (int64_t)l.timeout_s * 1000;
-	return emit(call, text_of(inspected, "Id"), text_of(inspected, "Name"), created,
+		expires = docker_parse_time_ms(docker_text(state, "StartedAt")) +
+			  (int64_t)l.timeout_s * 1000;
+	return emit(call, docker_text(inspected, "Id"), docker_text(inspected, "Name"), created,
 		    docker_state(inspected), &l, expires);
 }
 
@@ -140,10 +142,10 @@ int32_t docker_inspect(struct abx_session *s, struct abx_call *call, const char 
 	if (r == ABX_OK)
 		r = docker_expect(call, &a, "box %.*s", DOCKER_ID_SHOWN, id);
 	if (r == ABX_OK) {
-		(void)abx_json_each_str(part_of(part_of(a.doc, "Config"), "Labels"), take_label,
-					&l);
+		(void)abx_json_each_str(docker_part(docker_part(a.doc, "Config"), "Labels"),
+					take_label, &l);
 		/* A container of somebody else's is none of ours, whatever it is asked for. */
-		if (!is_own(&l, text_of(a.doc, "Name")))
+		if (!is_own(&l, docker_text(a.doc, "Name")))
 			r = docker_fail(call, ABX_ENOTFOUND, NULL, "box %.*s: no box of agentbox's",
 					DOCKER_ID_SHOWN, id);
 	}
@@ -172,20 +174,21 @@ static int32_t list_one(struct abx_session *s, struct abx_call *call, const cJSO
 	int64_t created = 0;
 	char text[40];
 
-	(void)abx_json_each_str(part_of(item, "Labels"), take_label, &l);
+	(void)abx_json_each_str(docker_part(item, "Labels"), take_label, &l);
 	if (!name || !is_own(&l, name))
 		return ABX_OK;
 	/* When it began, which says when it ends, is not in the list. */
-	if (l.timeout_s && state_of(text_of(item, "State")) == ABX_STATE_RUNNING) {
+	if (l.timeout_s && state_of(docker_text(item, "State")) == ABX_STATE_RUNNING) {
 		const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox),
-					       .id = text_of(item, "Id")};
+					       .id = docker_text(item, "Id")};
 		int32_t r = docker_get(s, call, &sb);
 
 		return r == ABX_ENOTFOUND ? ABX_OK : r;
 	}
 	(void)abx_json_i64(item, "Created", &created);
-	rfc3339((time_t)created, text, sizeof(text));
-	return emit(call, text_of(item, "Id"), name, text, state_of(text_of(item, "State")), &l, 0);
+	docker_rfc3339(created, text);
+	return emit(call, docker_text(item, "Id"), name, text, state_of(docker_text(item, "State")),
+		    &l, 0);
 }
 
 int32_t docker_list(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req)
@@ -215,14 +218,14 @@ int32_t docker_list(struct abx_session *s, struct abx_call *call, const struct a
 /* The port of this machine that leads to `port` of the box; 0 = none. */
 static uint64_t host_port(const cJSON *inspected, uint32_t port)
 {
-	const cJSON *ports = part_of(part_of(inspected, "NetworkSettings"), "Ports");
+	const cJSON *ports = docker_part(docker_part(inspected, "NetworkSettings"), "Ports");
 	char key[16];
 	uint64_t n = 0;
 
 	(void)snprintf(key, sizeof(key), "%u/tcp", port);
 	(void)abx_parse_u64(
-		text_of(cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(ports, key), 0),
-			"HostPort"),
+		docker_text(cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(ports, key), 0),
+			    "HostPort"),
 		65535, &n);
 	return n;
 }

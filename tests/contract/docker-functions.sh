@@ -57,9 +57,10 @@ docker_is_gone()
 }
 
 docker_programs='sh cat chmod chown cksum cmp comm cp cut date dd df diff dirname du env expr false
-	find git grep gzip head id install kill ln ls md5sum mkdir mkfifo mknod mktemp mv nohup nproc od
-	paste printf ps pwd readlink realpath rm rmdir sed seq setsid sha256sum sleep sort stat stty
-	sync tail tar tee test timeout touch tr true truncate tty uname uniq wc whoami xargs'
+	find git grep gzip head id install kill ln ls md5sum mkdir mkfifo mknod mktemp mv nohup
+	nproc od paste printf ps pwd readlink realpath rm rmdir sed seq setsid sha256sum sleep sort
+	stat stty sync tail tar tee test timeout touch tr true truncate tty uname uniq wc whoami
+	xargs yes printenv getent'
 
 docker_root()
 (

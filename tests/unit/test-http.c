@@ -486,7 +486,7 @@ START_TEST(refused_while_it_goes_up)
 
 	ANSWERS({.text = "HTTP/1.1 413 No\r\nConnection: close\r\nContent-Length: 3\r\n\r\nbig",
 		 .early = true,
-		 .closes = true});
+		 .hangs = true});
 	(void)sigaction(SIGPIPE, &ignore, NULL);
 	ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, fill_pipe, &p[1]), 0);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Snapshots: images of containers.
+ *
+ * One has the label of the container's name, which it inherited; a base image never has it.
+ * What the commands of a box have as environment was never in the container's configuration,
+ * so it is in no image.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "providers/docker/docker.h"
+
+#define REPOSITORY "agentbox/snapshot"
+#define LABELS_MAX 64
+
+struct labels {
+	struct abx_kv kv[LABELS_MAX];
+	uint32_t n;
+	const char *name, *box_name;
+};
+
+static int take_label(void *ctx, const char *key, const char *value)
+{
+	struct labels *l = ctx;
+
+	if (strcmp(key, "agentbox.name") == 0)
+		l->name = value;
+	if (strcmp(key, DOCKER_LABEL_NAME) == 0)
+		l->box_name = value;
+	else if (l->n < LABELS_MAX)
+		l->kv[l->n++] = (struct abx_kv){key, value};
+	return 0;
+}
+
+static int32_t emit(struct abx_call *call, const char *ref, const struct labels *l,
+		    const char *created, const char *sandbox_id, int64_t size)
+{
+	const struct abx_snapshot snap = {
+		ABX_INIT(struct abx_snapshot),
+		.ref = ref,
+		.name = l->name,
+		.created_at = created,
+		.sandbox_id = sandbox_id,
+		.labels = l->kv,
+		.n_labels = l->n,
+		.size_bytes = size > 0 ? (uint64_t)size : 0,
+	};
+
+	return docker_host->emit_snapshot(call, &snap);
+}
+
+/* An image without a tag would go with the next `docker image prune`. */
+static const char *attempt_of(const struct abx_snapshot_req *req)
+{
+	for (uint32_t i = 0; i < req->n_labels; i++)
+		if (strcmp(req->labels[i].key, "agentbox.attempt") == 0 &&
+		    docker_is_word(req->labels[i].value) && !strpbrk(req->labels[i].value, "/:@"))
+			return req->labels[i].value;
+	return NULL;
+}
+
+/* What is made is described anew: an answer says no more than its id. */
+static int32_t emit_made(struct abx_session *s, struct abx_call *call, const char *id,
+			 const char *sandbox_id)
+{
+	const struct docker_request q = {.method = "GET", .idempotent = true};
+	struct docker_answer a = {.status = 0};
+	struct labels l = {.n = 0};
+	char created[40];
+	int64_t size = 0;
+	int32_t r = docker_ask(s, call, &q, &a, "/images/%s/json", id);
+
+	if (r == ABX_OK)
+		r = docker_expect(call, &a, "snapshot");
+	if (r == ABX_OK) {
+		(void)abx_json_each_str(docker_part(docker_part(a.doc, "Config"), "Labels"),
+					take_label, &l);
+		(void)abx_json_i64(a.doc, "Size", &size);
+		docker_rfc3339(docker_parse_time_ms(docker_text(a.doc, "Created")) / 1000, created);
+		r = emit(call, id, &l, created, sandbox_id, size);
+	}
+	docker_answer_release(&a);
+	return r;
+}
+
+int32_t docker_snapshot_create(struct abx_session *s, struct abx_call *call,
+			       const struct abx_sandbox *sb, const struct abx_snapshot_req *req)
+{
+	cJSON *box = NULL, *body = cJSON_CreateObject();
+	cJSON *labels = cJSON_AddObjectToObject(body, "Labels");
+	const struct docker_request q = {.method = "POST", .body = body, .outcome_matters = true};
+	struct docker_answer a = {.status = 0};
+	const char *attempt = attempt_of(req), *id;
+	int32_t r = docker_inspect(s, call, sb->id, &box);
+
+	cJSON_Delete(box);
+	for (uint32_t i = 0; i < req->n_labels; i++)
+		(void)abx_json_add_str(labels, req->labels[i].key, req->labels[i].value);
+	if (r == ABX_OK && !attempt)
+		r = docker_fail(call, ABX_EINVAL, NULL, "snapshot: without an attempt's label");
+	if (r == ABX_OK)
+		r = docker_ask(s, call, &q, &a, "/commit?container=%s&pause=1&repo=%s&tag=%s",
+			       sb->id, REPOSITORY, attempt);
+	if (r == ABX_OK)
+		r = docker_expect(call, &a, "snapshot of box %.*s", DOCKER_ID_SHOWN, sb->id);
+	id = r == ABX_OK ? docker_text(a.doc, "Id") : "";
+	if (r == ABX_OK && !docker_is_word(id))
+		r = docker_fail(call, ABX_EPROTO, NULL, "Docker engine: an image without id");
+	if (r == ABX_OK)
+		r = emit_made(s, call, id, sb->id);
+	docker_answer_release(&a);
+	cJSON_Delete(body);
+	return r;
+}
+
+static int32_t emit_listed(struct abx_call *call, const cJSON *item)
+{
+	struct labels l = {.n = 0};
+	int64_t size = 0, created = 0;
+	char text[40];
+
+	(void)abx_json_each_str(docker_part(item, "Labels"), take_label, &l);
+	(void)abx_json_i64(item, "Size", &size);
+	(void)abx_json_i64(item, "Created", &created);
+	docker_rfc3339(created, text);
+	return emit(call, docker_text(item, "Id"), &l, text, NULL, size);
+}
+
+int32_t docker_snapshot_list(struct abx_session *s, struct abx_call *call,
+			     const struct abx_list_req *req)
+{
+	return docker_images(s, call, req, DOCKER_LABEL_NAME, emit_listed);
+}
+
+int32_t docker_snapshot_exists(struct abx_session *s, struct abx_call *call, const char *ref)
+{
+	const struct docker_request q = {.method = "GET", .idempotent = true};
+	struct docker_answer a = {.status = 0};
+	int32_t r;
+
+	if (!docker_is_word(ref))
+		return docker_fail(call, ABX_ENOTFOUND, NULL, "snapshot: there is none");
+	r = docker_ask(s, call, &q, &a, "/images/%s/json", ref);
+	if (r == ABX_OK)
+		r = docker_expect(call, &a, "snapshot %.40s", ref);
+	docker_answer_release(&a);
+	return r;
+}
+
+int32_t docker_snapshot_delete(struct abx_session *s, struct abx_call *call, const char *ref)
+{
+	return docker_image_delete(s, call, ref);
+}
