@@ -14,7 +14,7 @@
 struct abx_app {
 	struct abx_home home;
 	struct abx_db *db;
-	char *notes; /* of abx_landing: what is under way in directories of the user */
+	char *notes;		  /* of abx_landing: what is under way in directories of the user */
 	struct abx_host_ctx host; /* cancel_fd and the callbacks are set by the program */
 	struct abx_app_cloud {
 		char *provider;

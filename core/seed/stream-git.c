@@ -8,7 +8,6 @@
 #include "abxsdk/fs.h"
 #include "core/util/walk.h"
 
-
 struct writer {
 	struct abx_seed_repo *repo;
 	struct abx_tar *tar;
