@@ -51,6 +51,7 @@ test|shellcheck|command shellcheck|checks the shell scripts
 test|passt|command pasta|carries packets of local boxes that are made so
 test|nftables|file /usr/sbin/nft|lists the rules of a box's network
 test|uidmap|command newuidmap|ids of their own for the boxes of ordinary users
+test|acl|command setfacl|gives boxes of ordinary users access to what is mounted
 test|iputils-ping|command ping|asks from a box whether pings get out
 test|e2fsprogs|command mkfs.ext4|makes a file system with quotas to test --disk on
 test|git-lfs|command git-lfs|repositories that use Git LFS

@@ -23,7 +23,9 @@ for p in $providers; do
 		i=$((i + 1))
 	done
 	wait
-	is "$(cat "$T/$p"/*.err | head -n 3)" '' "$p: no create complains"
+	# What a box of this machine lacks is said of each, and no complaint.
+	is "$(grep -hv ' has no sudo and cannot install packages ' "$T/$p"/*.err | head -n 3)" '' \
+		"$p: no create complains"
 	for key in name index branch sandbox_id; do
 		n=$(grep -h "\"$key\":" "$T/$p"/*.json | sort -u | wc -l)
 		is "$n" "$count" "$p: $count different values of $key"
