@@ -133,7 +133,8 @@ int abx_box_run(const struct abx_box_io *io, const struct abx_box_script *script
 int abx_box_script_error(const char *what, int code, const struct abx_buf *stderr_text,
 			 struct abx_err *err)
 {
-	const char *text = abx_buf_str(stderr_text), *full = abx_text_of_full_disk(text);
+	const char *text = stderr_text ? abx_buf_str(stderr_text) : "";
+	const char *full = abx_text_of_full_disk(text);
 	char line[300];
 
 	switch (code) {
