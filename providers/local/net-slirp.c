@@ -148,16 +148,16 @@ static int start_connector(void)
 static void become(uint32_t network, pid_t of)
 {
 	char cidr[48], ended[24];
-	char *argv[] = {"slirp4netns",
-			"--target-type=bess",
-			"--disable-host-loopback",
-			"--mtu=65520",
-			"--enable-sandbox",
-			"--enable-seccomp",
-			cidr,
-			ended,
-			SOCKET_NAME,
-			NULL};
+	const char *argv[] = {"slirp4netns",
+			      "--target-type=bess",
+			      "--disable-host-loopback",
+			      "--mtu=65520",
+			      "--enable-sandbox",
+			      "--enable-seccomp",
+			      cidr,
+			      ended,
+			      SOCKET_NAME,
+			      NULL};
 
 	(void)of;
 	(void)snprintf(ended, sizeof(ended), "--exit-fd=%d", SLIRP_EXIT);
@@ -166,7 +166,7 @@ static void become(uint32_t network, pid_t of)
 	/* Relative, whatever the length of its path; its sandbox leaves the directory. */
 	if (fchdir(LB_FD_DIR) == 0 && (unlink(SOCKET_NAME) == 0 || errno == ENOENT) &&
 	    start_connector() == 0 && enter_namespaces() == 0 && dup2(exit_end, SLIRP_EXIT) >= 0)
-		(void)execvp(argv[0], argv);
+		(void)execvp(argv[0], (char *const *)(uintptr_t)argv);
 }
 
 static int watch(void)
