@@ -281,8 +281,13 @@ stage_install()
 	point 'install: it finds its providers' installed agentbox provider list
 	point 'install: no libtool archive and no static library' no_archives
 	for file in "$work"/prefix/lib/agentbox/providers/*.so; do
-		point "install: agentbox-provider-check ${file##*/}" \
-			installed agentbox-provider-check "$file"
+		# What others stand for need not be there.
+		case ${file##*/} in
+		agentbox-local.so) how='' ;;
+		*) how=--no-service ;;
+		esac
+		point "install: agentbox-provider-check $how ${file##*/}" \
+			installed agentbox-provider-check ${how:+"$how"} "$file"
 	done
 	point 'install: a provider outside the tree builds against the installed header' \
 		example_builds || return

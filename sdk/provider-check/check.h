@@ -28,6 +28,7 @@ struct check {
 	struct abx_cloud *cloud;
 	struct abx_err err; /* of the last operation */
 	int64_t timeout_ms; /* of an ordinary operation */
+	bool no_service;    /* nothing is asked of what the provider stands for */
 
 	char box_label[32];
 	struct abx_kv labels[3];

@@ -17,7 +17,7 @@
 #include "sdk/provider-check/live.h"
 
 static const char help[] =
-	"usage: agentbox-provider-check FILE.so [OPTION=VALUE...]\n"
+	"usage: agentbox-provider-check [--no-service] FILE.so [OPTION=VALUE...]\n"
 	"       agentbox-provider-check --live NAME|FILE.so [--small] [--json] [SUITE...]\n"
 	"\n"
 	"Loads a provider, runs it through its contract and prints TAP; exits with 1 when\n"
@@ -25,6 +25,8 @@ static const char help[] =
 	"it.  OPTION is one of the provider's own options (agentbox provider info FILE.so), or\n"
 	"timeout=DURATION, the deadline of an ordinary operation (default 2m).\n"
 	"\n"
+	"--no-service ends before anything is asked of the provider's service: the file, its\n"
+	"tables, and that a session opens.\n"
 	"--live runs the contract suites through agentbox instead, and prints a table.\n";
 
 static int scratch_home(struct check *c)
@@ -134,14 +136,8 @@ static void check_account(struct check *c)
 	abx_row_list_release(&rows);
 }
 
-static void run_contract(struct check *c, int argc, char **argv)
+static void use_service(struct check *c)
 {
-	if (!check_file(c))
-		return;
-	if (!tap_r(c, open_cloud(c, argc, argv), "a session opens")) {
-		tap_bail(c, "no session");
-		return;
-	}
 	check_account(c);
 	check_missing(c);
 	if (check_provision(c)) {
@@ -154,6 +150,18 @@ static void run_contract(struct check *c, int argc, char **argv)
 	}
 	if (c->box.s.id)
 		check_destroy(c);
+}
+
+static void run_contract(struct check *c, int argc, char **argv)
+{
+	if (!check_file(c))
+		return;
+	if (!tap_r(c, open_cloud(c, argc, argv), "a session opens")) {
+		tap_bail(c, "no session");
+		return;
+	}
+	if (!c->no_service)
+		use_service(c);
 	abx_cloud_close(c->cloud);
 	check_silence(c);
 }
@@ -201,6 +209,9 @@ int main(int argc, char **argv)
 		return abx_probe_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "--live") == 0)
 		return check_live(argc - 2, argv + 2);
+	c.no_service = argc > 1 && strcmp(argv[1], "--no-service") == 0;
+	argc -= c.no_service;
+	argv += c.no_service;
 	if (argc < 2 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
 		(void)fputs(help, argc < 2 ? stderr : stdout);
 		return argc < 2 ? 2 : 0;

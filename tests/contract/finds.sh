@@ -28,6 +28,12 @@ finds 'list finds it by its labels' 'list:fail=EINTERNAL'
 finds 'a first command succeeds' 'exec:fail=EPERM'
 finds 'exec in a missing one is not found' 'exec:hang'
 
+check --no-service "$so" token=a-secret-token 'faults=verify:fail=EINTERNAL'
+is "$status" 0 'without its service the provider is not asked'
+unlike "$out" 'credential|sandbox' 'for anything'
+check --no-service
+is "$status" 2 'without a file nothing is checked'
+
 check "$T/nothing.so"
 is "$status" 1 'a missing file fails'
 printf 'text' >"$T/agentbox-text.so"
