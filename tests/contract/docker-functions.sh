@@ -70,13 +70,17 @@ docker_root()
 	mkdir -m 1777 "$root/tmp" "$root/var/tmp" || exit 1
 	echo 'root:x:0:0:root:/root:/bin/sh' >"$root/etc/passwd"
 	echo 'root:x:0:' >"$root/etc/group"
-	for program in $docker_programs; do
-		path=$(PATH=/usr/bin:/bin:/usr/sbin:/sbin command -v -- "$program")
-		# What the shell has itself is a file all the same.
-		case $path in /*) ;; *) path=/usr/bin/$program ;; esac
-		cp -L "$path" "$root/bin/" || exit 1
-		ldd "$path" 2>/dev/null
-	done | sed -n 's,^[^/]*\(/[^ ]*\) (.*,\1,p' | sort -u >"$T/libraries"
+	{
+		for program in $docker_programs; do
+			path=$(PATH=/usr/bin:/bin:/usr/sbin:/sbin command -v -- "$program")
+			# What the shell has itself is a file all the same.
+			case $path in /*) ;; *) path=/usr/bin/$program ;; esac
+			cp -L "$path" "$root/bin/" || exit 1
+			ldd "$path" 2>/dev/null
+		done
+		# With sanitizers it is no static program.
+		ldd "$BUILD/core/ctl/agentbox-ctl" 2>/dev/null
+	} | sed -n 's,^[^/]*\(/[^ ]*\) (.*,\1,p' | sort -u >"$T/libraries"
 	while IFS= read -r library; do
 		mkdir -p "$root${library%/*}" && cp -L "$library" "$root$library" || exit 1
 	done <"$T/libraries"
