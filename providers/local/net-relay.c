@@ -32,10 +32,17 @@ static const struct net_carrier *carrier;
 
 void net_relay_open_tap(void)
 {
-	tap.source.fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (tap.source.fd < 0)
+	int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
 		box_fail(ABX_EIO, "chmod 0666 /dev/net/tun", "network: /dev/net/tun: %s",
 			 strerror(errno));
+	/* The kernel needs a while to take an interface down.  When we are killed, it closes the
+	 * first descriptor last: our lock and our socket are nobody's by then. */
+	if (dup3(fd, STDIN_FILENO, O_CLOEXEC) < 0)
+		box_fail_errno(errno, "network: /dev/net/tun");
+	(void)close(fd);
+	tap.source.fd = STDIN_FILENO;
 }
 
 void net_relay_make_tap(void)

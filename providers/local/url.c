@@ -139,24 +139,46 @@ static int send_request(int control, const struct lb_net_req *req, int fd)
 	return sendmsg(control, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static int32_t ask(struct abx_call *call, const struct local_box *b, const struct lb_net_req *req,
-		   int fd, struct lb_net_rep *ret)
+/* *ret_gone: it ended instead of answering. */
+static int32_t ask_once(struct abx_call *call, const struct local_box *b,
+			const struct lb_net_req *req, int fd, struct lb_net_rep *ret,
+			bool *ret_gone)
 {
 	abx_autoclose int control = connect_control(b);
 	struct pollfd p = {.fd = control, .events = POLLIN};
 	int r = control < 0 ? control : send_request(control, req, fd);
 	int32_t e;
+	ssize_t n;
 
+	*ret_gone = r == -EPIPE || r == -ECONNREFUSED || r == -ECONNRESET;
 	if (r < 0)
 		return local_fail_errno(call, -r, "box %s: its network helper", b->id);
 	e = local_poll(call, &p, 1, ANSWER_WAIT_MS);
 	if (e != ABX_OK)
 		return e;
-	if (recv(control, ret, sizeof(*ret), MSG_DONTWAIT) != (ssize_t)sizeof(*ret))
+	n = recv(control, ret, sizeof(*ret), MSG_DONTWAIT);
+	*ret_gone = n == 0 || (n < 0 && errno == ECONNRESET);
+	if (n != (ssize_t)sizeof(*ret))
 		return local_fail(call, ABX_EIO, "run the command again",
 				  "box %s: its network helper does not answer", b->id);
 	ret->text[sizeof(ret->text) - 1] = '\0';
 	return ABX_OK;
+}
+
+/* One that was killed takes its time to end: whoever asks it meanwhile asks the next one. */
+static int32_t ask(struct abx_session *s, struct abx_call *call, const struct local_box *b,
+		   const struct local_run *run, const struct lb_net_req *req, int fd,
+		   struct lb_net_rep *ret)
+{
+	bool gone = false;
+	int32_t r = ask_once(call, b, req, fd, ret, &gone);
+
+	if (!gone)
+		return r;
+	r = local_net_ended(call, b);
+	if (r == ABX_OK)
+		r = local_net_up(s, call, b, run);
+	return r == ABX_OK ? ask_once(call, b, req, fd, ret, &gone) : r;
 }
 
 static int push_port(void *ctx, const char *key, const char *value)
@@ -216,13 +238,13 @@ static int32_t emit(struct abx_call *call, uint32_t port)
 	return local_host->emit_url(call, &u);
 }
 
-static int32_t open_port(struct abx_call *call, const struct local_box *b, uint16_t port,
-			 uint16_t *ret_host_port)
+static int32_t open_port(struct abx_session *s, struct abx_call *call, const struct local_box *b,
+			 const struct local_run *run, uint16_t port, uint16_t *ret_host_port)
 {
 	struct lb_net_req req = {.kind = LB_NET_FIND, .box_port = port};
 	struct lb_net_rep rep = {.code = ABX_OK};
 	abx_autoclose int fd = -1;
-	int32_t r = ask(call, b, &req, -1, &rep);
+	int32_t r = ask(s, call, b, run, &req, -1, &rep);
 	int e;
 
 	if (r != ABX_OK)
@@ -237,7 +259,7 @@ static int32_t open_port(struct abx_call *call, const struct local_box *b, uint1
 	e = write_net(b, b->egress, b->deny, port, req.host_port);
 	if (e < 0)
 		return local_fail_errno(call, -e, "box %s: write net.json", b->id);
-	r = ask(call, b, &req, fd, &rep);
+	r = ask(s, call, b, run, &req, fd, &rep);
 	if (r == ABX_OK && rep.code != ABX_OK)
 		r = local_fail(call, rep.code, NULL, "box %s: port %u: %s", b->id, port, rep.text);
 	*ret_host_port = rep.host_port;
@@ -281,7 +303,7 @@ int32_t local_url(struct abx_session *s, struct abx_call *call, const struct abx
 	} else if (r == ABX_OK) {
 		r = local_net_up(s, call, &b, &run);
 		if (r == ABX_OK)
-			r = open_port(call, &b, (uint16_t)req->port, &host_port);
+			r = open_port(s, call, &b, &run, (uint16_t)req->port, &host_port);
 		if (r == ABX_OK)
 			r = emit(call, host_port);
 	}
@@ -315,16 +337,17 @@ static int32_t apply(struct abx_session *s, struct abx_call *call, struct local_
 	struct lb_net_req req = {.kind = LB_NET_POLICY};
 	struct lb_net_rep rep = {.code = ABX_OK};
 	abx_autoclose int fd = policy_file(b, b->egress, b->deny ? b->deny : "");
+	bool gone;
 	int32_t r;
 
 	if (fd < 0)
 		return local_fail_errno(call, -fd, "egress");
 	if (!local_net_alive(b))
 		return local_net_up(s, call, b, run);
-	r = ask(call, b, &req, fd, &rep);
+	r = ask(s, call, b, run, &req, fd, &rep);
 	if (r == ABX_OK && rep.code == ABX_ENOTSUP) {
 		req.kind = LB_NET_END;
-		(void)ask(call, b, &req, -1, &rep);
+		(void)ask_once(call, b, &req, -1, &rep, &gone);
 		r = local_net_ended(call, b);
 		return r == ABX_OK ? local_net_up(s, call, b, run) : r;
 	}
