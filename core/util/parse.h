@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "abxsdk/number.h" /* abx_parse_u64() */
+#include "abxsdk/text.h"   /* abx_utf8_len() */
 #include "core/util/err.h"
 
 /* "90" (seconds), "250ms", "1s", "5m", "2h", "1d"; at most ten years. */
@@ -27,9 +28,6 @@ int abx_parse_bool(const char *text, bool *ret, struct abx_err *err);
  * (those are indices); ABX_EUSAGE.  A provider name: [a-z][a-z0-9-]{0,30}. */
 int abx_check_box_name(const char *name, struct abx_err *err);
 bool abx_is_provider_name(const char *name);
-
-/* Length of the valid UTF-8 sequence at `s` (1 for ASCII), 0 when it is none. */
-size_t abx_utf8_len(const unsigned char *s);
 
 /* Printable form of bytes from outside for one line of text: control characters, quotes and
  * invalid UTF-8 become \xNN; cut with "..." to fit. */

@@ -2,6 +2,7 @@
 /* Making a box: a container, its first start, and its workspace. */
 #include <string.h>
 
+#include "abxsdk/text.h"
 #include "providers/docker/docker.h"
 
 #define NAME_MAX_BYTES 200
@@ -57,30 +58,12 @@ static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
 	return ABX_OK;
 }
 
-/* Of a name only what host names and names of containers consist of. */
-static void plain_name(const char *name, char *out, size_t size)
-{
-	size_t n = 0;
-
-	for (; name && *name && n + 1 < size; name++) {
-		char c = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
-
-		if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c == '-' && n))
-			out[n++] = c;
-	}
-	while (n && out[n - 1] == '-')
-		n--;
-	out[n] = '\0';
-	if (!n)
-		(void)snprintf(out, size, "box");
-}
-
 static int32_t choose_name(struct abx_call *call, const struct abx_provision *p,
 			   char name[NAME_MAX_BYTES])
 {
 	char box[64];
 
-	plain_name(p->name, box, sizeof(box));
+	abx_plain_name(p->name, box, sizeof(box));
 	if (!p->idempotency_key || !docker_is_word(p->idempotency_key) ||
 	    strpbrk(p->idempotency_key, "/:@") || strlen(p->idempotency_key) > 100)
 		return docker_fail(call, ABX_EINVAL, NULL, "idempotency key: not of [0-9a-z-]");
@@ -174,7 +157,7 @@ static cJSON *describe(const struct abx_provision *p, const char *name, const ch
 	cJSON *body = cJSON_CreateObject(), *host = cJSON_AddObjectToObject(body, "HostConfig");
 	char hostname[64];
 
-	plain_name(p->name, hostname, sizeof(hostname));
+	abx_plain_name(p->name, hostname, sizeof(hostname));
 	(void)abx_json_add_str(body, "Image", image);
 	(void)abx_json_add_str(body, "Hostname", hostname);
 	(void)abx_json_add_str(body, "WorkingDir", DOCKER_WORKSPACE);

@@ -5,32 +5,16 @@
 #include <string.h>
 
 #include "abxsdk/buf.h"
+#include "abxsdk/text.h"
 
 #define SCRIPT_MAX_BYTES ((size_t)8 << 20)
-
-/* How many bytes the character at `s` has; 0: it is none. */
-static size_t utf8_length(const unsigned char *s)
-{
-	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-
-	if (s[0] > 0xf4)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	/* Overlong forms, halves of surrogate pairs, and what is above the last character. */
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
 
 bool docker_is_utf8(const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
 
 	while (*at) {
-		size_t n = utf8_length(at);
+		size_t n = abx_utf8_len(at);
 
 		if (!n)
 			return false;

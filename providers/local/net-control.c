@@ -87,7 +87,7 @@ static void serve(const struct lb_net_req *req, int *fd, struct lb_net_rep *rep)
 	}
 }
 
-static int passed_fd(struct msghdr *m)
+int net_passed_fd(struct msghdr *m)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(m);
 	int fd = -1;
@@ -109,7 +109,7 @@ static void on_request(struct net_source *s, uint32_t events)
 			   .msg_control = space,
 			   .msg_controllen = sizeof(space)};
 	ssize_t n = recvmsg(s->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int fd = n > 0 ? passed_fd(&m) : -1;
+	int fd = n > 0 ? net_passed_fd(&m) : -1;
 
 	(void)events;
 	if (n == (ssize_t)sizeof(req)) {

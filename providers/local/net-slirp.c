@@ -17,7 +17,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "providers/local/box.h"
@@ -31,40 +30,29 @@ static int link_end = -1;
 static int exit_end = -1; /* the other end, never written: slirp4netns ends when we do */
 static int frames_fd = -1;
 
-static int write_map(const char *path, unsigned int id)
-{
-	char text[32];
-	int fd = open(path, O_WRONLY | O_CLOEXEC), n, r;
-
-	n = snprintf(text, sizeof(text), "0 %u 1\n", id);
-	r = fd >= 0 && write(fd, text, (size_t)n) == n ? 0 : -1;
-	if (fd >= 0)
-		(void)close(fd);
-	return r;
-}
-
 /* Its sandbox is a mount namespace of its own, which it leaves the machine's root in by unmounting
  * that: where mounts are shared, which systemd makes them, the whole machine would follow.  So as
  * root it is started in one where they are slaves; private ones would hold what the machine
  * unmounts.  Who may not have one has it in a user namespace, in which mounts are slaves. */
 static int enter_namespaces(void)
 {
-	const uid_t uid = geteuid();
-	const gid_t gid = getegid();
-	int fd;
+	char uid[32], gid[32];
 
 	if (unshare(CLONE_NEWNS) == 0)
 		return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL);
-	if (errno != EPERM || unshare(CLONE_NEWUSER) < 0)
+	if (errno != EPERM)
+		return -1;
+	(void)snprintf(uid, sizeof(uid), "0 %u 1\n", geteuid());
+	(void)snprintf(gid, sizeof(gid), "0 %u 1\n", getegid());
+	if (unshare(CLONE_NEWUSER) < 0)
 		return -1;
 	/* Without it these files are root's; what it becomes is no secret. */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-	fd = open("/proc/self/setgroups", O_WRONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		(void)write(fd, "deny", 4);
-		(void)close(fd);
-	}
-	return write_map("/proc/self/uid_map", uid) < 0 ? -1 : write_map("/proc/self/gid_map", gid);
+	(void)box_write_proc(getpid(), "setgroups", "deny");
+	errno = box_write_proc(getpid(), "uid_map", uid);
+	if (!errno)
+		errno = box_write_proc(getpid(), "gid_map", gid);
+	return errno ? -1 : 0;
 }
 
 /* Out of the way of the numbers that it gets there. */
@@ -186,12 +174,9 @@ static bool ready(void)
 			   .msg_control = room,
 			   .msg_controllen = sizeof(room)};
 	ssize_t n = recvmsg(link_fd, &m, MSG_CMSG_CLOEXEC);
-	const struct cmsghdr *h = n == 1 ? CMSG_FIRSTHDR(&m) : NULL;
 
-	if (!h || h->cmsg_type != SCM_RIGHTS || h->cmsg_len != CMSG_LEN(sizeof(int)))
-		return false;
-	memcpy(&frames_fd, CMSG_DATA(h), sizeof(int));
-	return true;
+	frames_fd = n == 1 ? net_passed_fd(&m) : -1;
+	return frames_fd >= 0;
 }
 
 static int frames(void)

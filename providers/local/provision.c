@@ -11,6 +11,7 @@
 
 #include "abxsdk/fs.h"
 #include "abxsdk/json.h"
+#include "abxsdk/text.h"
 #include "providers/local/limits.h"
 
 #define RECORD_MAX_BYTES ((size_t)16 << 20)
@@ -35,24 +36,6 @@ static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
 	if (p->flags)
 		return local_fail(call, ABX_ENOTSUP, NULL, "unknown flags %#x", p->flags);
 	return ABX_OK;
-}
-
-/* A name that a kernel and a hosts file take. */
-static void make_hostname(const char *name, char *out, size_t size)
-{
-	size_t n = 0;
-
-	for (; name && *name && n + 1 < size && n < 63; name++) {
-		char c = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
-
-		if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c == '-' && n))
-			out[n++] = c;
-	}
-	while (n && out[n - 1] == '-')
-		n--;
-	out[n] = '\0';
-	if (!n)
-		(void)snprintf(out, size, "box");
 }
 
 static int add_pairs(cJSON *doc, const char *key, const struct abx_kv *kv, uint32_t n)
@@ -114,7 +97,7 @@ static int write_record(int dir_fd, const char *id, const struct parts *parts,
 	char hostname[64], created[32];
 	int r = doc ? 0 : -ENOMEM;
 
-	make_hostname(p->name, hostname, sizeof(hostname));
+	abx_plain_name(p->name, hostname, sizeof(hostname));
 	local_time_text(created, sizeof(created));
 	if (r == 0)
 		r = abx_json_add_i64(doc, "format", 1);

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Root in a box, made by root or by an ordinary user, gets at nothing of the host or another box.
 . "${0%/*}/functions.sh"
+# shellcheck source=user-functions.sh
+. "${0%/*}/user-functions.sh"
 
 hostile=$BUILD/tests/cli/hostile
 user=12345
@@ -25,34 +27,6 @@ if is_root; then
 		planted="$planted $file"
 	done
 fi
-
-# The box of an ordinary user who has a name, and ids for boxes or not.
-as_user() # SUBIDS ARG...
-{
-	subids=$1
-	shift
-	unshare -m sh -c '
-		mount --make-rprivate / && mount --bind "$1/passwd" /etc/passwd &&
-		mount --bind "$1/$2" /etc/subuid &&
-		mount --bind "$1/$2" /etc/subgid || exit 99
-		shift 2
-		exec timeout 120 "$@"' \
-		sh "$T/ids" "$subids" setpriv --reuid "$user" --regid "$user" \
-		--clear-groups env HOME="$T/u" AGENTBOX_HOME="$T/u/$subids" \
-		"$BUILD/tests/wrapper" agentbox "$@"
-}
-by_root()
-{
-	ab "$@"
-}
-by_user_with_ids()
-{
-	as_user with "$@"
-}
-by_user_without_ids()
-{
-	as_user without "$@"
-}
 
 # Without a network: who may not open /dev/net/tun has none, and this is not about it.
 make_box() # RUNNER NAME

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Directories of this machine in boxes of the provider local: who may write there, and what for.
 . "${0%/*}/functions.sh"
+# shellcheck source=user-functions.sh
+. "${0%/*}/user-functions.sh"
 
 ab doctor --provider local >/dev/null 2>&1 || skip_all 'no boxes here'
 user=12345
@@ -10,33 +12,6 @@ mkdir "$T/p" "$T/u"
 chmod 711 "$T" && chmod 755 "$T/p"
 printf 'x\n' >"$T/p/file"
 
-by_root()
-{
-	ab "$@"
-}
-# Somebody who has a name, and ids for boxes or not.
-as_user() # SUBIDS ARG...
-{
-	subids=$1
-	shift
-	unshare -m sh -c '
-		mount --make-rprivate / && mount --bind "$1/passwd" /etc/passwd &&
-		mount --bind "$1/$2" /etc/subuid &&
-		mount --bind "$1/$2" /etc/subgid || exit 99
-		shift 2
-		exec timeout 120 "$@"' \
-		sh "$T/ids" "$subids" setpriv --reuid "$user" --regid "$user" \
-		--clear-groups env HOME="$T/u" AGENTBOX_HOME="$T/u/$subids" \
-		"$BUILD/tests/wrapper" agentbox "$@"
-}
-by_user_with_ids()
-{
-	as_user with "$@"
-}
-by_user_without_ids()
-{
-	as_user without "$@"
-}
 make_box() # RUNNER NAME ARG...
 {
 	runner=$1 name=$2

@@ -180,17 +180,23 @@ suite_look_both() # DESC
 		"$1: whole, on its branch, the user's"
 }
 
+# Another box of the suite, of $suite_dir.
+next_box()
+{
+	drop
+	suite_n=$((suite_n + 1))
+	box=s$suite_n
+	boxes="$boxes $box"
+	suite_detail >"$T/detail"
+	suite_exact >"$T/exact"
+}
+
 seeds()
 {
 	suite_id="$1 $2" suite_dir=$3
 	shift 3
-	drop
-	suite_n=$((suite_n + 1))
-	box=s$suite_n
 	(cd "$suite_dir" && look >"$T/look.here")
-	suite_detail >"$T/detail"
-	suite_exact >"$T/exact"
-	boxes="$boxes $box"
+	next_box
 	run ab_create -w "$suite_dir" -n "$(b "$box")" "$@"
 	said="$out
 $err"

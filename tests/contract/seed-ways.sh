@@ -10,12 +10,7 @@ makes() # TEXT DIR ARG...
 {
 	suite_id="ways $1" suite_dir=$2
 	shift 2
-	drop
-	suite_n=$((suite_n + 1))
-	box=s$suite_n
-	suite_detail >"$T/detail"
-	suite_exact >"$T/exact"
-	boxes="$boxes $box"
+	next_box
 	run ab_create -w "$suite_dir" -n "$(b "$box")" "$@"
 	said="$out
 $err"
@@ -60,12 +55,7 @@ host "$W/line" 'for i in 3 4 5 6 7 8 9; do echo $i >n && git add n && git commit
 cut() # DEPTH WANT
 {
 	suite_id="ways --depth $1" suite_dir=$W/line
-	drop
-	suite_n=$((suite_n + 1))
-	box=s$suite_n
-	boxes="$boxes $box"
-	suite_detail >"$T/detail"
-	suite_exact >"$T/exact"
+	next_box
 	run ab_create -w "$W/line" -n "$(b "$box")" --depth "$1"
 	[ "$status" -eq 0 ] || tap_show_run create
 	is "$(tells 'git rev-list --count HEAD; git rev-parse --is-shallow-repository
@@ -98,12 +88,7 @@ END
 	"$TOOL" bytes 300000 >one.bin && "$TOOL" bytes 3000 >two.bin && git add . &&
 	git commit -q -m lfs && echo changed >>two.bin) || exit 99
 suite_id='B012 --skip-lfs' suite_dir=$W/pointers
-drop
-suite_n=$((suite_n + 1))
-box=s$suite_n
-boxes="$boxes $box"
-suite_detail >"$T/detail"
-suite_exact >"$T/exact"
+next_box
 run ab_create -w "$W/pointers" -n "$(b "$box")" --skip-lfs
 [ "$status" -eq 0 ] || tap_show_run create
 is "$(tells 'cat one.bin')" "$(git -C "$W/pointers" cat-file -p HEAD:one.bin)" \

@@ -11,10 +11,7 @@ cat >"$brought" || fail "cannot write to $shadow in the box"
 mine() {
 	GIT_INDEX_FILE=$more rgit "$@"
 }
-# NUL-terminated names as lines, and back.
-lines() {
-	tr '\n\000' '\001\n'
-}
+# Lines as NUL-terminated names.
 names() {
 	tr '\n\001' '\000\n'
 }

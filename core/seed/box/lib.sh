@@ -31,6 +31,11 @@ mount_name() {
 	printf '%b.' "$(printf %s "$1" | sed 's/\\/\\0/g')"
 }
 
+# NUL-terminated names as lines.
+lines() {
+	tr '\n\000' '\001\n'
+}
+
 # pattern NAME: for what takes * and ? and the like for more than they are.
 pattern() {
 	printf %s "$1" | sed 's/[][*?\\ ]/\\&/g'

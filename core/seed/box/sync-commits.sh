@@ -15,10 +15,6 @@ exec </dev/null
 how=none why='' x='' ref=''
 : >"$stage/unmerged.commits"
 
-lines() {
-	tr '\n\000' '\001\n'
-}
-
 # Which checkout is under way (git or rgit, from which tree to which), for the next sync, should we
 # be killed: git writes a file piece by piece.
 writing=$shadow/writing

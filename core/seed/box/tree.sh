@@ -15,10 +15,11 @@ notes=$shadow/$tmp.notes large=$shadow/$tmp.large special=$shadow/$tmp.special
 clear_up() {
 	for n in "$shadow" "$shadow"/nested/*; do
 		rm -f "$n/$tmp" "$n/$tmp".*
+		# Of a git that was killed, or had no room; where there is none, no program looks.
+		for f in "$n"/objects/tmp_* "$n"/objects/*/tmp_*; do
+			[ ! -e "$f" ] || find "$f" -mmin +10 -exec rm -f {} + 2>/dev/null
+		done
 	done
-	# Of a git that was killed, or had no room.
-	find "$shadow/objects" "$shadow"/nested/*/objects -name 'tmp_*' -mmin +10 \
-		-exec rm -f {} + 2>/dev/null
 	rm -f "$shadow/all.$$"*
 }
 trap clear_up EXIT
