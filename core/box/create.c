@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Making a box, as a journaled pipeline. */
-#include "core/box/create.h"
+#include "core/box/create-io.h"
 
 #include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "abxsdk/fs.h"
-#include "core/base/prepared.h"
 #include "core/box/amount.h"
-#include "core/box/exec.h"
-#include "core/box/inspection.h"
-#include "core/box/origin.h"
 #include "core/box/recover.h"
 #include "core/box/undo.h"
 #include "core/box/volumes.h"
 #include "core/box/workspace.h"
 #include "core/host/exec-tar.h"
-#include "core/seed/seed.h"
 #include "core/state/journal.h"
 #include "core/state/labels.h"
 #include "core/state/lock.h"
@@ -27,7 +20,6 @@
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
-#define WORKSPACE_IN_BOX "/workspace"
 #define PROVISION_TIMEOUT_MS 600000
 #define READY_TIMEOUT_MS 60000
 #define READY_FIRST_WAIT_MS 100
@@ -35,233 +27,8 @@
 #define SEED_TIMEOUT_MS 3600000
 #define RESTART_TIMEOUT_MS 300000
 
-/* Everything a create has in its hands. */
-struct create {
-	struct abx_app *app;
-	const struct abx_create *req;
-	struct abx_config *config;
-	struct abx_cloud *cloud;
-	const char *provider;
-	char *workspace, *subdir, *image;
-	struct abx_box box;
-	struct abx_origin origin;
-	struct abx_inspection look;
-	struct abx_seed_options how;
-	struct abx_strv included;
-	struct abx_seed *seed;
-	struct abx_env env;
-	struct abx_box_spec spec;
-	struct abx_strv volume_ids;
-	int64_t timeout_ms;
-	enum abx_box_zstd zstd;
-	int lock;
-	bool reserved;
-};
-
-static int load_env(struct create *c, struct abx_err *err)
-{
-	const char *file = abx_config_get(c->config, "box.env_file", NULL);
-	int r = 0;
-
-	if (c->req->from)
-		return abx_origin_env_load(c->app, c->req->from->box_id, &c->env, err);
-
-	if (file && *file)
-		r = abx_env_load(&c->env, file, err);
-	if (r == 0 && c->req->env)
-		for (size_t i = 0; i < c->req->env->len; i++)
-			abx_env_set(&c->env, c->req->env->items[i].key,
-				    c->req->env->items[i].value);
-	return r;
-}
-
-static int load_timeout(struct create *c, struct abx_err *err)
-{
-	const char *text = abx_config_get(c->config, "box.timeout", NULL);
-	int r = 0;
-
-	if (c->req->has_timeout || c->req->timeout_ms)
-		c->spec.timeout_ms = c->req->timeout_ms;
-	else if (!c->spec.timeout_ms && !c->req->from && text && *text)
-		r = abx_parse_duration_ms(text, &c->spec.timeout_ms, err);
-	c->timeout_ms = c->spec.timeout_ms;
-	return r;
-}
-
-/* A fork is given what its source was; a box from a checkpoint too, but for what is mounted, and
- * what that does not say is as configured. */
-static int load_spec(struct create *c, struct abx_err *err)
-{
-	int r = abx_box_spec_make(c->req->spec, c->origin.point.spec,
-				  c->req->from ? NULL : c->config, &c->app->home, &c->spec, err);
-
-	/* Another branch may not have that directory. */
-	if (r == 0 && c->subdir && !c->req->snapshot && !c->req->from &&
-	    !c->req->seed.from_branch && !c->req->seed.use_branch)
-		abx_xreplace(&c->spec.subdir, c->subdir);
-	return r < 0 ? r : load_timeout(c, err);
-}
-
-static void load_included(struct create *c)
-{
-	const char *at = abx_config_get(c->config, "box.include_ignored", NULL);
-
-	if (c->how.include_ignored && c->how.include_ignored->len)
-		return;
-	while (at) {
-		const size_t len = strcspn(at, ",");
-
-		if (len)
-			abx_strv_take(&c->included, abx_xstrndup(at, len));
-		at = at[len] ? at + len + 1 : NULL;
-	}
-	c->how.include_ignored = &c->included;
-}
-
-/* Which state of the project. */
-static int load_seed_options(struct create *c, struct abx_err *err)
-{
-	const char *depth = abx_config_get(c->config, "box.depth", NULL);
-	const struct abx_seed_options *o = &c->req->seed;
-	char shown[200];
-	const char *given = o->use_branch    ? "--use-branch"
-			    : o->from_branch ? "--from-branch"
-			    : o->no_dirty    ? "--no-dirty"
-			    : o->skip_lfs    ? "--skip-lfs"
-			    : o->depth	     ? "--depth"
-					     : NULL;
-
-	c->how = *o;
-	c->how.keep_out = c->app->home.path;
-	if (o->use_branch && o->from_branch)
-		return abx_err_set(err, ABX_EUSAGE,
-				   "--use-branch and --from-branch: only one of them");
-	if (o->use_branch && !abx_is_branch_name(o->use_branch)) {
-		abx_quote_text(o->use_branch, shown, sizeof(shown));
-		return abx_err_set(err, ABX_EUSAGE, "--use-branch '%s': not a name for a branch",
-				   shown);
-	}
-	if (c->origin.point.ref && given)
-		return abx_err_set(err, ABX_EUSAGE,
-				   "%s: a box from a checkpoint has the project of that", given);
-	load_included(c);
-	if (c->how.include_ignored && c->how.include_ignored->len > ABX_SEED_MAX_GLOBS)
-		return abx_err_set(err, ABX_EUSAGE, "--include-ignored: more than %d of them",
-				   ABX_SEED_MAX_GLOBS);
-	return o->depth || !depth || !*depth ? 0 : abx_parse_depth(depth, &c->how.depth, err);
-}
-
-/* "debian:bookworm" is a name whatever lies in the current directory; a plain word is a file
- * when there is one. */
-static bool is_path(const char *image)
-{
-	if (strchr(image, '/') || image[0] == '.')
-		return true;
-	return !strchr(image, ':') && access(image, F_OK) == 0;
-}
-
-/* What was prepared is known by its name; on this machine an image may be a file or a
- * directory; all else is the provider's to understand. */
-static int resolve_image(struct create *c, struct abx_err *err)
-{
-	const bool local = abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL;
-	const char *image =
-		c->req->image ? c->req->image : abx_config_get(c->config, "box.image", NULL);
-	struct abx_prepared_list prepared = {NULL, 0};
-	const struct abx_prepared *found = NULL;
-	char shown[256];
-	int r = abx_prepared_load(&c->app->home, abx_cloud_name(c->cloud), &prepared, err);
-
-	if (r < 0)
-		return r;
-	if (image && *image)
-		found = abx_prepared_find(&prepared, image);
-	else if (!local)
-		found = abx_prepared_find(&prepared, ABX_PREPARED_DEFAULT);
-	if (found)
-		c->image = abx_xstrdup(found->ref);
-	else if (image && *image && local && is_path(image))
-		c->image = realpath(image, NULL);
-	else if (image && *image)
-		c->image = abx_xstrdup(image);
-	abx_prepared_list_release(&prepared);
-	if (c->image || !image || !*image)
-		return 0;
-	r = errno;
-	abx_quote_text(image, shown, sizeof(shown));
-	return abx_err_errno(err, r, "image '%s'", shown);
-}
-
-/* What the provider's table tells already; the rest it refuses itself. */
-static int check_provider(const struct create *c, struct abx_err *err)
-{
-	const struct abx_cloud_backend *t = abx_cloud_table(c->cloud);
-	const char *what = c->spec.volumes.len && !t->volume_ensure ? "keep volumes"
-			   : c->spec.n_ports && !t->url ? "make the ports of a box reachable"
-							: NULL;
-
-	if (!what)
-		return 0;
-	return abx_err_set(err, ABX_ENOTSUP, "provider '%s': cannot %s", abx_cloud_name(c->cloud),
-			   what);
-}
-
-/* It is enforced outside of the box, whatever a program there is told. */
-static void warn_proxies(const struct create *c)
-{
-	static const char *const names[] = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"};
-
-	if (!c->spec.has_egress || c->spec.egress.all)
-		return;
-	for (size_t i = 0; i < c->env.len; i++)
-		for (size_t k = 0; k < ABX_N_ELEMENTS(names); k++)
-			if (strcasecmp(c->env.items[i].key, names[k]) == 0)
-				abx_warn("%s is set in the box, and its egress is restricted: the "
-					 "variable opens nothing, and what it names must be "
-					 "allowed too",
-					 c->env.items[i].key);
-}
-
-/* All that can be refused before anything exists. */
-static int prepare(struct create *c, struct abx_err *err)
-{
-	abx_autofree char *key = NULL;
-	int r = abx_workspace_resolve(c->app, c->req->workspace, &c->workspace, &c->subdir, err);
-
-	if (r < 0)
-		return r;
-	key = abx_project_key(c->workspace);
-	r = abx_config_open(&c->app->home, key, c->workspace, &c->config, err);
-	if (r == 0 && c->req->name)
-		r = abx_check_box_name(c->req->name, err);
-	if (r == 0)
-		r = load_env(c, err);
-	if (r < 0)
-		return r;
-	c->provider = c->req->provider ? c->req->provider
-				       : abx_config_get(c->config, "box.provider", NULL);
-	r = abx_app_cloud(c->app, c->provider, c->config, &c->cloud, err);
-	if (r == 0 && (c->req->snapshot || c->req->from))
-		r = abx_origin_find(c->app, c->cloud, key, c->req, &c->origin, err);
-	if (r == 0)
-		r = load_spec(c, err);
-	if (r == 0)
-		r = load_seed_options(c, err);
-	if (r == 0)
-		r = check_provider(c, err);
-	if (r == 0)
-		r = resolve_image(c, err);
-	if (r == 0 && !c->origin.point.ref)
-		r = abx_box_spec_check_project(&c->spec, c->workspace, WORKSPACE_IN_BOX, err);
-	if (r == 0)
-		warn_proxies(c);
-	if (r == 0)
-		abx_recover_abandoned(c->app, abx_cloud_name(c->cloud));
-	return r;
-}
-
 /* The lock comes before the record: a record without a holder is an abandoned one. */
-static int reserve(struct create *c, struct abx_err *err)
+static int reserve(struct abx_creating *c, struct abx_err *err)
 {
 	abx_autofree char *spec = abx_box_spec_json(&c->spec);
 	char id[17];
@@ -286,7 +53,7 @@ static int reserve(struct create *c, struct abx_err *err)
 	return 0;
 }
 
-static int check_amount(struct create *c, struct abx_err *err)
+static int check_amount(struct abx_creating *c, struct abx_err *err)
 {
 	const bool local = abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL;
 	const char *max = abx_config_get(c->config, "box.max_seed", NULL);
@@ -294,7 +61,7 @@ static int check_amount(struct create *c, struct abx_err *err)
 	return abx_amount_check(c->req, c->seed, local, c->app->host.cancel_fd, max, err);
 }
 
-static int inspect(struct create *c, struct abx_err *err)
+static int inspect(struct abx_creating *c, struct abx_err *err)
 {
 	abx_autofree char *spool = NULL;
 	int r;
@@ -312,7 +79,7 @@ static int inspect(struct create *c, struct abx_err *err)
 	return r < 0 ? r : check_amount(c, err);
 }
 
-static int journal(struct create *c, const char *step, enum abx_journal_phase phase,
+static int journal(struct abx_creating *c, const char *step, enum abx_journal_phase phase,
 		   const char *detail, struct abx_err *err)
 {
 	abx_log(ABX_LOG_INFO, "create", "%s: %s%s%s", step,
@@ -322,13 +89,13 @@ static int journal(struct create *c, const char *step, enum abx_journal_phase ph
 }
 
 /* What the provider said of it is in the record by now: take it over. */
-static int reload(struct create *c, struct abx_err *err)
+static int reload(struct abx_creating *c, struct abx_err *err)
 {
 	return abx_boxes_reload(c->app->db, &c->box, err);
 }
 
 /* The answer was lost, the sandbox perhaps not: it carries this attempt's label. */
-static int adopt_lost(struct create *c, struct abx_err *err)
+static int adopt_lost(struct abx_creating *c, struct abx_err *err)
 {
 	struct abx_call_opts o = {.timeout_ms = READY_TIMEOUT_MS};
 	struct abx_kv labels[ABX_N_LABELS];
@@ -346,7 +113,7 @@ static int adopt_lost(struct create *c, struct abx_err *err)
 }
 
 /* They outlive the box, so they are no part of what a failed create takes back. */
-static int ensure_volumes(struct create *c, struct abx_err *err)
+static int ensure_volumes(struct abx_creating *c, struct abx_err *err)
 {
 	int r;
 
@@ -358,7 +125,7 @@ static int ensure_volumes(struct create *c, struct abx_err *err)
 	return r < 0 ? r : journal(c, "volumes", ABX_JOURNAL_DONE, NULL, err);
 }
 
-static int provision(struct create *c, struct abx_err *err)
+static int provision(struct abx_creating *c, struct abx_err *err)
 {
 	struct abx_call_opts o = {.timeout_ms = PROVISION_TIMEOUT_MS, .box_id = c->box.id};
 	struct abx_provision req = {ABX_INIT(struct abx_provision)};
@@ -420,7 +187,7 @@ static int sleep_unless_cancelled(const struct abx_app *app, int64_t ms)
 
 /* Until a trivial command succeeds, which may ask on the way what else has to be known.  A box on
  * this machine runs once it is started. */
-static int wait_ready(struct create *c, struct abx_err *err)
+static int wait_ready(struct abx_creating *c, struct abx_err *err)
 {
 	static const char *const trivial[] = {"true", NULL};
 	static const char *const asking[] = {"/bin/sh", "-c", ABX_ASK_ZSTD_SH, NULL};
@@ -459,7 +226,7 @@ static int wait_ready(struct create *c, struct abx_err *err)
 }
 
 /* What is in the box came with its snapshot; what is known of it comes along. */
-static int adopt_origin(struct create *c, struct abx_err *err)
+static int adopt_origin(struct abx_creating *c, struct abx_err *err)
 {
 	const struct abx_checkpoint *point = &c->origin.point;
 	int r = abx_origin_adopt(c->app, &c->origin, &c->box, err);
@@ -472,7 +239,7 @@ static int adopt_origin(struct create *c, struct abx_err *err)
 }
 
 /* --use-branch of what is checked out is no other state than that. */
-static void record_state(struct create *c)
+static void record_state(struct abx_creating *c)
 {
 	abx_autofree char *spec = NULL;
 
@@ -481,7 +248,7 @@ static void record_state(struct create *c)
 	abx_xreplace(&c->box.spec, spec);
 }
 
-static int seed(struct create *c, struct abx_err *err)
+static int seed(struct abx_creating *c, struct abx_err *err)
 {
 	struct abx_call_opts o = {.timeout_ms = SEED_TIMEOUT_MS,
 				  .box_id = c->box.id,
@@ -524,7 +291,7 @@ static int seed(struct create *c, struct abx_err *err)
 	return r < 0 ? r : journal(c, "seed", ABX_JOURNAL_DONE, c->box.base_commit, err);
 }
 
-static int run_setup(struct create *c, struct abx_err *err)
+static int run_setup(struct abx_creating *c, struct abx_err *err)
 {
 	const char *script =
 		c->req->setup ? c->req->setup : abx_config_get(c->config, "box.setup", NULL);
@@ -556,7 +323,7 @@ static int run_setup(struct create *c, struct abx_err *err)
 }
 
 /* The project is there: from now on nobody in the box changes it. */
-static int make_read_only(struct create *c, struct abx_err *err)
+static int make_read_only(struct abx_creating *c, struct abx_err *err)
 {
 	struct abx_call_opts o = {.timeout_ms = RESTART_TIMEOUT_MS, .box_id = c->box.id};
 	struct abx_stop_req stop = {ABX_INIT(struct abx_stop_req)};
@@ -580,7 +347,7 @@ static int make_read_only(struct create *c, struct abx_err *err)
 }
 
 /* The last row and the record's new state are one transaction: a box is whole or pending. */
-static int finish(struct create *c, struct abx_err *err)
+static int finish(struct abx_creating *c, struct abx_err *err)
 {
 	abx_autofree char *spool = abx_xasprintf("tmp/%s", c->box.id);
 	int r = abx_fs_remove_tree(c->app->home.fd, spool);
@@ -602,9 +369,9 @@ static int finish(struct create *c, struct abx_err *err)
 	return r;
 }
 
-static int run_steps(struct create *c, struct abx_err *err)
+static int run_steps(struct abx_creating *c, struct abx_err *err)
 {
-	static int (*const steps[])(struct create *, struct abx_err *) = {
+	static int (*const steps[])(struct abx_creating *, struct abx_err *) = {
 		reserve, inspect,   ensure_volumes, provision, wait_ready,
 		seed,	 run_setup, make_read_only, finish};
 
@@ -619,7 +386,7 @@ static int run_steps(struct create *c, struct abx_err *err)
 	return 0;
 }
 
-static void undo(struct create *c)
+static void undo(struct abx_creating *c)
 {
 	const struct abx_undo how = {0};
 	struct abx_err why = ABX_ERR_INIT;
@@ -633,7 +400,7 @@ static void undo(struct create *c)
 			 c->box.name, why.text);
 }
 
-static void release(struct create *c)
+static void release(struct abx_creating *c)
 {
 	abx_origin_release(&c->origin);
 	abx_seed_free(c->seed);
@@ -651,14 +418,14 @@ static void release(struct create *c)
 
 int abx_create_check(struct abx_app *app, const struct abx_create *req, struct abx_err *err)
 {
-	struct create c = {.app = app, .req = req, .lock = -1};
-	int r = prepare(&c, err);
+	struct abx_creating c = {.app = app, .req = req, .lock = -1};
+	int r = abx_create_prepare(&c, err);
 
 	release(&c);
 	return r;
 }
 
-static void say_subdir(const struct create *c, struct abx_strv *notes)
+static void say_subdir(const struct abx_creating *c, struct abx_strv *notes)
 {
 	char top[256], sub[256];
 
@@ -676,8 +443,8 @@ static void say_subdir(const struct create *c, struct abx_strv *notes)
 int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx_box *ret,
 		   struct abx_created *ret_created, struct abx_err *err)
 {
-	struct create c = {.app = app, .req = req, .look = ABX_INSPECTION_INIT, .lock = -1};
-	int r = prepare(&c, err);
+	struct abx_creating c = {.app = app, .req = req, .look = ABX_INSPECTION_INIT, .lock = -1};
+	int r = abx_create_prepare(&c, err);
 
 	if (r == 0)
 		r = run_steps(&c, err);

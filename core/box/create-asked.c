@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* What a create is asked for, from the request, the configuration and the provider: all that can
+ * be refused before anything exists. */
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "core/box/create-io.h"
+#include "core/box/recover.h"
+#include "core/box/workspace.h"
+#include "core/util/log.h"
+#include "core/util/mem.h"
+#include "core/util/parse.h"
+
+static int load_env(struct abx_creating *c, struct abx_err *err)
+{
+	const char *file = abx_config_get(c->config, "box.env_file", NULL);
+	int r = 0;
+
+	if (c->req->from)
+		return abx_origin_env_load(c->app, c->req->from->box_id, &c->env, err);
+
+	if (file && *file)
+		r = abx_env_load(&c->env, file, err);
+	if (r == 0 && c->req->env)
+		for (size_t i = 0; i < c->req->env->len; i++)
+			abx_env_set(&c->env, c->req->env->items[i].key,
+				    c->req->env->items[i].value);
+	return r;
+}
+
+static int load_timeout(struct abx_creating *c, struct abx_err *err)
+{
+	const char *text = abx_config_get(c->config, "box.timeout", NULL);
+	int r = 0;
+
+	if (c->req->has_timeout || c->req->timeout_ms)
+		c->spec.timeout_ms = c->req->timeout_ms;
+	else if (!c->spec.timeout_ms && !c->req->from && text && *text)
+		r = abx_parse_duration_ms(text, &c->spec.timeout_ms, err);
+	c->timeout_ms = c->spec.timeout_ms;
+	return r;
+}
+
+/* A fork is given what its source was; a box from a checkpoint too, but for what is mounted, and
+ * what that does not say is as configured. */
+static int load_spec(struct abx_creating *c, struct abx_err *err)
+{
+	int r = abx_box_spec_make(c->req->spec, c->origin.point.spec,
+				  c->req->from ? NULL : c->config, &c->app->home, &c->spec, err);
+
+	/* Another branch may not have that directory. */
+	if (r == 0 && c->subdir && !c->req->snapshot && !c->req->from &&
+	    !c->req->seed.from_branch && !c->req->seed.use_branch)
+		abx_xreplace(&c->spec.subdir, c->subdir);
+	return r < 0 ? r : load_timeout(c, err);
+}
+
+static void load_included(struct abx_creating *c)
+{
+	const char *at = abx_config_get(c->config, "box.include_ignored", NULL);
+
+	if (c->how.include_ignored && c->how.include_ignored->len)
+		return;
+	while (at) {
+		const size_t len = strcspn(at, ",");
+
+		if (len)
+			abx_strv_take(&c->included, abx_xstrndup(at, len));
+		at = at[len] ? at + len + 1 : NULL;
+	}
+	c->how.include_ignored = &c->included;
+}
+
+/* Which state of the project. */
+static int load_seed_options(struct abx_creating *c, struct abx_err *err)
+{
+	const char *depth = abx_config_get(c->config, "box.depth", NULL);
+	const struct abx_seed_options *o = &c->req->seed;
+	char shown[200];
+	const char *given = o->use_branch    ? "--use-branch"
+			    : o->from_branch ? "--from-branch"
+			    : o->no_dirty    ? "--no-dirty"
+			    : o->skip_lfs    ? "--skip-lfs"
+			    : o->depth	     ? "--depth"
+					     : NULL;
+
+	c->how = *o;
+	c->how.keep_out = c->app->home.path;
+	if (o->use_branch && o->from_branch)
+		return abx_err_set(err, ABX_EUSAGE,
+				   "--use-branch and --from-branch: only one of them");
+	if (o->use_branch && !abx_is_branch_name(o->use_branch)) {
+		abx_quote_text(o->use_branch, shown, sizeof(shown));
+		return abx_err_set(err, ABX_EUSAGE, "--use-branch '%s': not a name for a branch",
+				   shown);
+	}
+	if (c->origin.point.ref && given)
+		return abx_err_set(err, ABX_EUSAGE,
+				   "%s: a box from a checkpoint has the project of that", given);
+	load_included(c);
+	if (c->how.include_ignored && c->how.include_ignored->len > ABX_SEED_MAX_GLOBS)
+		return abx_err_set(err, ABX_EUSAGE, "--include-ignored: more than %d of them",
+				   ABX_SEED_MAX_GLOBS);
+	return o->depth || !depth || !*depth ? 0 : abx_parse_depth(depth, &c->how.depth, err);
+}
+
+/* "debian:bookworm" is a name whatever lies in the current directory; a plain word is a file
+ * when there is one. */
+static bool is_path(const char *image)
+{
+	if (strchr(image, '/') || image[0] == '.')
+		return true;
+	return !strchr(image, ':') && access(image, F_OK) == 0;
+}
+
+/* What was prepared is known by its name; on this machine an image may be a file or a
+ * directory; all else is the provider's to understand. */
+static int resolve_image(struct abx_creating *c, struct abx_err *err)
+{
+	const bool local = abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL;
+	const char *image =
+		c->req->image ? c->req->image : abx_config_get(c->config, "box.image", NULL);
+	struct abx_prepared_list prepared = {NULL, 0};
+	const struct abx_prepared *found = NULL;
+	char shown[256];
+	int r = abx_prepared_load(&c->app->home, abx_cloud_name(c->cloud), &prepared, err);
+
+	if (r < 0)
+		return r;
+	if (image && *image)
+		found = abx_prepared_find(&prepared, image);
+	else if (!local)
+		found = abx_prepared_find(&prepared, ABX_PREPARED_DEFAULT);
+	if (found)
+		c->image = abx_xstrdup(found->ref);
+	else if (image && *image && local && is_path(image))
+		c->image = realpath(image, NULL);
+	else if (image && *image)
+		c->image = abx_xstrdup(image);
+	abx_prepared_list_release(&prepared);
+	if (c->image || !image || !*image)
+		return 0;
+	r = errno;
+	abx_quote_text(image, shown, sizeof(shown));
+	return abx_err_errno(err, r, "image '%s'", shown);
+}
+
+/* What the provider's table tells already; the rest it refuses itself. */
+static int check_provider(const struct abx_creating *c, struct abx_err *err)
+{
+	const struct abx_cloud_backend *t = abx_cloud_table(c->cloud);
+	const char *what = c->spec.volumes.len && !t->volume_ensure ? "keep volumes"
+			   : c->spec.n_ports && !t->url ? "make the ports of a box reachable"
+							: NULL;
+
+	if (!what)
+		return 0;
+	return abx_err_set(err, ABX_ENOTSUP, "provider '%s': cannot %s", abx_cloud_name(c->cloud),
+			   what);
+}
+
+/* It is enforced outside of the box, whatever a program there is told. */
+static void warn_proxies(const struct abx_creating *c)
+{
+	static const char *const names[] = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"};
+
+	if (!c->spec.has_egress || c->spec.egress.all)
+		return;
+	for (size_t i = 0; i < c->env.len; i++)
+		for (size_t k = 0; k < ABX_N_ELEMENTS(names); k++)
+			if (strcasecmp(c->env.items[i].key, names[k]) == 0)
+				abx_warn("%s is set in the box, and its egress is restricted: the "
+					 "variable opens nothing, and what it names must be "
+					 "allowed too",
+					 c->env.items[i].key);
+}
+
+int abx_create_prepare(struct abx_creating *c, struct abx_err *err)
+{
+	abx_autofree char *key = NULL;
+	int r = abx_workspace_resolve(c->app, c->req->workspace, &c->workspace, &c->subdir, err);
+
+	if (r < 0)
+		return r;
+	key = abx_project_key(c->workspace);
+	r = abx_config_open(&c->app->home, key, c->workspace, &c->config, err);
+	if (r == 0 && c->req->name)
+		r = abx_check_box_name(c->req->name, err);
+	if (r == 0)
+		r = load_env(c, err);
+	if (r < 0)
+		return r;
+	c->provider = c->req->provider ? c->req->provider
+				       : abx_config_get(c->config, "box.provider", NULL);
+	r = abx_app_cloud(c->app, c->provider, c->config, &c->cloud, err);
+	if (r == 0 && (c->req->snapshot || c->req->from))
+		r = abx_origin_find(c->app, c->cloud, key, c->req, &c->origin, err);
+	if (r == 0)
+		r = load_spec(c, err);
+	if (r == 0)
+		r = load_seed_options(c, err);
+	if (r == 0)
+		r = check_provider(c, err);
+	if (r == 0)
+		r = resolve_image(c, err);
+	if (r == 0 && !c->origin.point.ref)
+		r = abx_box_spec_check_project(&c->spec, c->workspace, WORKSPACE_IN_BOX, err);
+	if (r == 0)
+		warn_proxies(c);
+	if (r == 0)
+		abx_recover_abandoned(c->app, abx_cloud_name(c->cloud));
+	return r;
+}
