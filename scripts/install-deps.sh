@@ -56,6 +56,7 @@ test|iputils-ping|command ping|asks from a box whether pings get out
 test|e2fsprogs|command mkfs.ext4|makes a file system with quotas to test --disk on
 test|git-lfs|command git-lfs|repositories that use Git LFS
 test|mmdebstrap|command mmdebstrap|makes images of a Debian suite; recommended for local
+test|docker.io|command dockerd|the Docker engine that the docker provider is tried on
 test|zstd|command zstd|unpacks what test providers are sent compressed
 test|xz-utils|command xz|packs the tarball in make distcheck
 END
