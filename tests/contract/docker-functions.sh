@@ -1,12 +1,26 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# tests/contract/docker-functions.sh: a Docker engine for a test, behind ../cli/functions.sh.
+# tests/contract/docker-functions.sh: a Docker engine for a test.
 #
-#	docker_engine            the one that answers, else one of this test's own; or skip_all
+#	. "${0%/*}/docker-functions.sh"     first thing, instead of ../cli/functions.sh
+#	docker_engine            one of this test's own; or else the one that answers; or skip_all
 #	docker_root FILE.tar     a root file system of this machine's programs, enough for a box
 #
-# An engine of the test's own has its data in $T, and namespaces of its own for network, mounts
-# and processes: nothing of the machine is changed, and nothing outlives it.
+# An engine of the test's own has its data in $T, and namespaces of its own for mounts and
+# processes; it shares a network namespace with the test, which runs itself again for that, so
+# that the ports of boxes are reached: nothing of the machine is changed, and nothing outlives it.
+
+docker_can_start=
+if [ "$(id -u)" = 0 ] && command -v dockerd >/dev/null && command -v ip >/dev/null &&
+	unshare --net true 2>/dev/null; then
+	docker_can_start=1
+	[ -n "${AGENTBOX_TEST_NET:-}" ] ||
+		AGENTBOX_TEST_NET=1 exec unshare --net sh -c 'ip link set lo up && exec "$@"' sh \
+			"$0" "$@"
+fi
+
+# shellcheck source=../cli/functions.sh
+. "${0%/*}/../cli/functions.sh"
 
 docker_answers()
 {
@@ -17,14 +31,15 @@ docker_engine()
 {
 	[ -e "$BUILD/providers/docker/.libs/agentbox-docker.so" ] ||
 		skip_all 'configured without the docker provider'
-	! docker_answers || return 0
-	is_root || skip_all 'no Docker engine answers, and only root can start one'
-	have dockerd unshare || skip_all 'no Docker engine answers, and dockerd is not installed'
+	if [ -z "$docker_can_start" ]; then
+		docker_answers || skip_all "no Docker engine answers, and none can be started here"
+		return
+	fi
 	mkdir "$T/engine" || exit 99
 	DOCKER_HOST=unix://$T/engine/docker.sock
 	export DOCKER_HOST
 	unset DOCKER_CONTEXT DOCKER_TLS_VERIFY DOCKER_CERT_PATH
-	unshare --net --mount --pid --fork --kill-child --mount-proc \
+	unshare --mount --pid --fork --kill-child --mount-proc \
 		dockerd --data-root "$T/engine/data" --exec-root "$T/engine/exec" \
 		-H "$DOCKER_HOST" -p "$T/engine/pid" >"$T/engine/log" 2>&1 </dev/null &
 	docker_pid=$!

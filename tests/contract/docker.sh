@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 # The docker provider keeps the contract, on a real engine.
 # AGENTBOX_TEST_SUITES: which suites, AGENTBOX_TEST_FULL=1: with the full sizes.
-. "${0%/*}/../cli/functions.sh"
-# shellcheck source=docker-functions.sh
 . "${0%/*}/docker-functions.sh"
 
 docker_engine
