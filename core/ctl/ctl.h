@@ -5,7 +5,9 @@
  * One static program of libc only, without NSS or resolver; single-threaded.
  *
  *	agentbox-ctl exec [--text | --spool BASE]   run one command; core/ctl/wire.h
- *	agentbox-ctl sum                            size and checksum of this very program
+ *	agentbox-ctl forward FROM TO                listen at port FROM for as long as the box runs,
+ *and pass on to port TO of this box; forward.c agentbox-ctl sum                            size and
+ *checksum of this very program
  *
  * It is in the box's hands: the host believes nothing that it says but bytes and numbers.
  */
@@ -69,6 +71,12 @@ void ctl_fail(struct ctl_exec *x, int32_t code, const char *fmt, ...) ABX_PRINTF
 
 /* detach.c: start the command and leave it; ends the process. */
 _Noreturn void ctl_detach(struct ctl_exec *x);
+
+/* Nothing of the transport's is held any more: it waits for the end of our output. */
+void ctl_let_go(void);
+
+/* forward.c: returns once somebody listens. */
+int ctl_forward(int argc, char **argv);
 
 /* exec.c */
 /* life_fd: end of file = the client is gone; done_fd: one byte = this process stays behind. */

@@ -7,7 +7,7 @@
 #include "core/ctl/ctl.h"
 
 /* The transport waits for the end of our output. */
-static void let_go(void)
+void ctl_let_go(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -24,7 +24,7 @@ void ctl_detach(struct ctl_exec *x)
 		abx_wire_put_exit(&x->out, &x->queue, 0, 0, ABX_WIRE_EXIT_DETACHED, "");
 	ctl_flush(x);
 	ctl_spool_remove(&x->spool);
-	let_go();
+	ctl_let_go();
 	(void)!write(x->done_fd, "", 1);
 	while (x->running) {
 		struct pollfd p = {.fd = x->sup.signal_fd, .events = POLLIN};

@@ -69,6 +69,8 @@ int main(int argc, char **argv)
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (argc >= 2 && strcmp(argv[1], "exec") == 0)
 		return run_apart(argc - 2, argv + 2);
+	if (argc >= 2 && strcmp(argv[1], "forward") == 0)
+		return ctl_forward(argc - 2, argv + 2);
 	if (argc == 2 && strcmp(argv[1], "sum") == 0)
 		return print_sum();
 	(void)fputs("agentbox-ctl: for agentbox to use; see agentbox(1)\n", stderr);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/host/cloud-results.h"
+#include "core/host/exec-ctl.h"
 #include "core/host/run.h"
 #include "core/util/redact.h"
 
@@ -224,8 +225,15 @@ int abx_cloud_url(struct abx_cloud *c, const struct abx_call_opts *o, const stru
 		abx_url_copy_release(&got);
 		return abx_run_fail(c, "url", ABX_EPROTO, err, "the answer is no web address");
 	}
-	*ret = got;
-	return 0;
+	if (got.u.box_port > UINT16_MAX)
+		r = abx_run_fail(c, "url", ABX_EPROTO, err, "the answer names no port of the box");
+	else if (got.u.box_port)
+		r = abx_ctl_forward(c, o, s, got.u.box_port, req->port, err);
+	if (r < 0)
+		abx_url_copy_release(&got);
+	else
+		*ret = got;
+	return r;
 }
 
 int abx_cloud_ssh(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,

@@ -128,8 +128,7 @@ static int32_t on_output(void *io, int32_t stream, const void *data, size_t len)
 	"done\n"                                               \
 	"exit 127\n"
 
-/* $0 its name, $1... its arguments */
-static const char find_script[] = FIND;
+const char abx_ctl_find_script[] = FIND;
 
 /* The same, behind $1: the file that came with the project.  It leaves the project in any
  * case, and is in its place as a whole or not at all. */
@@ -150,7 +149,7 @@ static void make_argv(struct abx_ctl_run *x, const struct abx_ctl_place *place, 
 
 	ret[n++] = "/bin/sh";
 	ret[n++] = "-c";
-	ret[n++] = came ? settle_script : find_script;
+	ret[n++] = came ? settle_script : abx_ctl_find_script;
 	ret[n++] = place->name;
 	if (came)
 		ret[n++] = came;

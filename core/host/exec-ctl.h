@@ -42,6 +42,8 @@ struct abx_ctl_place {
 
 int abx_ctl_place_init(struct abx_cloud *c, const struct abx_sandbox *s, struct abx_ctl_place *ret,
 		       struct abx_err *err);
+/* Run it from where it is: $0 its name, $1... its arguments; ends with 127 where it is not. */
+extern const char abx_ctl_find_script[];
 /* Put it there; `place` is where it is afterwards. */
 int abx_ctl_install(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
 		    const char *user, struct abx_ctl_place *place, struct abx_err *err);
@@ -52,5 +54,10 @@ bool abx_ctl_travels(struct abx_cloud *c, const struct abx_sandbox *s, struct ab
 /* A request that nobody took must not lie around. */
 void abx_ctl_forget(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
 		    const char *base);
+
+/* exec-ctl-forward.c: see to it that somebody in the box listens at `box_port`, and passes on to
+ * `port`, also of a server that listens on the box's loopback addresses only. */
+int abx_ctl_forward(struct abx_cloud *c, const struct abx_call_opts *o, const struct abx_sandbox *s,
+		    uint32_t box_port, uint32_t port, struct abx_err *err);
 
 #endif

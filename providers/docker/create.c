@@ -47,6 +47,9 @@ static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
 	if (p->egress_allow && *p->egress_allow)
 		return docker_fail(call, ABX_ENOTSUP, "--egress all or --egress none",
 				   "egress: single addresses cannot be allowed");
+	if (p->n_ports > DOCKER_PORTS_MAX)
+		return docker_fail(call, ABX_EINVAL, NULL, "--port: more than %d of them",
+				   DOCKER_PORTS_MAX);
 	if (p->flags & ABX_PROV_PRIVATE_URLS)
 		return docker_fail(call, ABX_ENOTSUP, "leave it out, or publish no port",
 				   "--private-urls: every user of this machine can connect to its "
@@ -73,6 +76,7 @@ static int32_t choose_name(struct abx_call *call, const struct abx_provision *p,
 
 static void add_labels(cJSON *body, const struct abx_provision *p, const char *name)
 {
+	abx_auto(abx_buf) struct abx_buf ports = ABX_BUF_INIT(8 * DOCKER_PORTS_MAX);
 	cJSON *labels = cJSON_AddObjectToObject(body, "Labels");
 	char seconds[32];
 
@@ -82,6 +86,9 @@ static void add_labels(cJSON *body, const struct abx_provision *p, const char *n
 	(void)snprintf(seconds, sizeof(seconds), "%lld", (long long)(p->timeout_ms + 999) / 1000);
 	/* Also over what an image may have of it. */
 	(void)abx_json_add_str(labels, DOCKER_LABEL_TIMEOUT, seconds);
+	for (uint32_t i = 0; i < p->n_ports; i++)
+		abx_buf_addf(&ports, "%s%u", i ? "," : "", p->ports[i]);
+	(void)abx_json_add_str(labels, DOCKER_LABEL_PORTS, ports.len ? ports.data : "");
 }
 
 static void add_command(cJSON *body, const struct abx_provision *p)
@@ -110,7 +117,7 @@ static void add_ports(cJSON *body, cJSON *host, const struct abx_provision *p)
 		cJSON *one = cJSON_CreateObject(), *list;
 		char key[16];
 
-		(void)snprintf(key, sizeof(key), "%u/tcp", p->ports[i]);
+		(void)snprintf(key, sizeof(key), "%u/tcp", DOCKER_FIRST_PORT + i);
 		(void)cJSON_AddObjectToObject(exposed, key);
 		list = cJSON_AddArrayToObject(bound, key);
 		(void)abx_json_add_str(one, "HostIp", "127.0.0.1");

@@ -25,6 +25,15 @@
 
 #define DOCKER_LABEL_NAME "agentbox.docker.name"
 #define DOCKER_LABEL_TIMEOUT "agentbox.docker.timeout_s"
+#define DOCKER_LABEL_PORTS "agentbox.docker.ports"
+/*
+ * What is published of a box is no port that somebody asked for, but one where agentbox-ctl
+ * listens: the engine would reach no server that listens on the box's loopback addresses.  The
+ * n-th of DOCKER_LABEL_PORTS ("80,3000") is DOCKER_FIRST_PORT + n in the box: above what the
+ * kernel gives to outgoing connections.
+ */
+#define DOCKER_FIRST_PORT 61440
+#define DOCKER_PORTS_MAX 1024
 #define DOCKER_WORKSPACE "/workspace"
 #define DOCKER_PATH_MAX 4096
 #define DOCKER_ID_SHOWN 12 /* of a container's id, as docker shows it */

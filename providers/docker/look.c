@@ -64,6 +64,8 @@ static int take_label(void *ctx, const char *key, const char *value)
 		l->own_name = value;
 	else if (strcmp(key, DOCKER_LABEL_TIMEOUT) == 0)
 		(void)abx_parse_u64(value, INT64_MAX / 1000, &l->timeout_s);
+	else if (strcmp(key, DOCKER_LABEL_PORTS) == 0)
+		return 0;
 	else if (l->n < LABELS_MAX)
 		l->kv[l->n++] = (struct abx_kv){key, value};
 	return 0;
@@ -215,6 +217,25 @@ int32_t docker_list(struct abx_session *s, struct abx_call *call, const struct a
 	return r;
 }
 
+/* The port that is published for `port`; 0 = none. */
+static uint32_t published(const cJSON *inspected, uint32_t port)
+{
+	const char *at = docker_text(docker_part(docker_part(inspected, "Config"), "Labels"),
+				     DOCKER_LABEL_PORTS);
+	char wanted[16];
+	size_t len;
+
+	(void)snprintf(wanted, sizeof(wanted), "%u", port);
+	len = strlen(wanted);
+	for (uint32_t i = 0; at && *at && i < DOCKER_PORTS_MAX; i++) {
+		if (strncmp(at, wanted, len) == 0 && (!at[len] || at[len] == ','))
+			return DOCKER_FIRST_PORT + i;
+		at = strchr(at, ',');
+		at = at ? at + 1 : NULL;
+	}
+	return 0;
+}
+
 /* The port of this machine that leads to `port` of the box; 0 = none. */
 static uint64_t host_port(const cJSON *inspected, uint32_t port)
 {
@@ -241,7 +262,8 @@ int32_t docker_url(struct abx_session *s, struct abx_call *call, const struct ab
 
 	if (r != ABX_OK)
 		return r;
-	port = host_port(doc, req->port);
+	url.box_port = published(doc, req->port);
+	port = url.box_port ? host_port(doc, url.box_port) : 0;
 	if (docker_state(doc) != ABX_STATE_RUNNING)
 		r = docker_fail(call, ABX_ESTATE, "start it", "box %.*s: it is not running",
 				DOCKER_ID_SHOWN, sb->id);

@@ -23,7 +23,7 @@ static struct {
 	const struct net_carrier *is;
 	pid_t pid;
 	int go_fd, error_fd;
-	struct net_source died, said;
+	struct abx_loop_source died, said;
 } carrier = {.go_fd = -1, .error_fd = -1, .died = {.fd = -1}, .said = {.fd = -1}};
 
 void net_pipe(int *ret_read, int *ret_write)
@@ -137,7 +137,7 @@ static _Noreturn void failed(const char *what)
 		 "network: %s %s: %s", carrier.is->name, what, *why ? why : "no reason given");
 }
 
-static void on_death(struct net_source *s, uint32_t events)
+static void on_death(struct abx_loop_source *s, uint32_t events)
 {
 	(void)s;
 	(void)events;
@@ -145,14 +145,14 @@ static void on_death(struct net_source *s, uint32_t events)
 }
 
 /* What it says later is of interest to nobody, but its pipe may not fill. */
-static void on_words(struct net_source *s, uint32_t events)
+static void on_words(struct abx_loop_source *s, uint32_t events)
 {
 	char drop[4096];
 	ssize_t n = read(s->fd, drop, sizeof(drop));
 
 	(void)events;
 	if (n == 0)
-		net_unwatch(s);
+		abx_loop_unwatch(s);
 }
 
 static void await(void)
@@ -173,7 +173,7 @@ static void await(void)
 
 void net_carrier_watch(void)
 {
-	net_watch(&carrier.died, carrier.died.fd, EPOLLIN, on_death);
+	abx_loop_watch(&carrier.died, carrier.died.fd, EPOLLIN, on_death);
 }
 
 void net_carrier_go(void)
@@ -189,5 +189,5 @@ void net_carrier_go(void)
 	await();
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)fcntl(carrier.error_fd, F_SETFL, O_NONBLOCK);
-	net_watch(&carrier.said, carrier.error_fd, EPOLLIN, on_words);
+	abx_loop_watch(&carrier.said, carrier.error_fd, EPOLLIN, on_words);
 }

@@ -11,7 +11,7 @@
 
 #include "providers/local/box.h"
 
-static struct net_source control = {.fd = -1};
+static struct abx_loop_source control = {.fd = -1};
 static int32_t (*change_policy)(struct net_policy *p, char *ret_why, size_t size);
 
 static void say(struct lb_net_rep *rep, int32_t code, const char *text)
@@ -67,13 +67,13 @@ static void serve(const struct lb_net_req *req, int *fd, struct lb_net_rep *rep)
 {
 	switch (req->kind) {
 	case LB_NET_FIND:
-		rep->host_port = net_forward_find(req->box_port);
+		rep->host_port = abx_forward_find(req->box_port);
 		break;
 	case LB_NET_FORWARD:
-		rep->host_port = net_forward_find(req->box_port);
+		rep->host_port = abx_forward_find(req->box_port);
 		if (rep->host_port || *fd < 0)
 			break;
-		net_forward_add(*fd, req->box_port, req->host_port);
+		abx_forward_add(*fd, req->box_port, req->host_port);
 		*fd = -1;
 		rep->host_port = req->host_port;
 		break;
@@ -98,7 +98,7 @@ int net_passed_fd(struct msghdr *m)
 	return fd;
 }
 
-static void on_request(struct net_source *s, uint32_t events)
+static void on_request(struct abx_loop_source *s, uint32_t events)
 {
 	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))];
 	struct lb_net_req req;
@@ -117,26 +117,26 @@ static void on_request(struct net_source *s, uint32_t events)
 		/* Whoever does not wait for the answer does not want it. */
 		(void)send(s->fd, &rep, sizeof(rep), MSG_NOSIGNAL | MSG_DONTWAIT);
 	} else if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
-		net_unwatch(s);
+		abx_loop_unwatch(s);
 		free(s);
 	}
 	abx_cleanup_close(&fd);
 }
 
-static void on_command(struct net_source *s, uint32_t events)
+static void on_command(struct abx_loop_source *s, uint32_t events)
 {
 	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct net_source *c;
+	struct abx_loop_source *c;
 
 	(void)events;
 	if (fd < 0)
 		return;
 	c = box_alloc(sizeof(*c));
-	net_watch(c, fd, EPOLLIN, on_request);
+	abx_loop_watch(c, fd, EPOLLIN, on_request);
 }
 
 void net_control_open(int32_t (*set_policy)(struct net_policy *p, char *ret_why, size_t size))
 {
 	change_policy = set_policy;
-	net_watch(&control, LB_FD_CONTROL, EPOLLIN, on_command);
+	abx_loop_watch(&control, LB_FD_CONTROL, EPOLLIN, on_command);
 }

@@ -17,7 +17,7 @@
 
 static int query_fd = -1, monitor_fd = -1;
 static struct net_host known;
-static struct net_source monitor = {.fd = -1};
+static struct abx_loop_source monitor = {.fd = -1};
 static void (*on_change)(void);
 
 int net_netlink_open(uint32_t groups)
@@ -139,7 +139,7 @@ bool net_host_load(void)
 	box_fail_errno(EAGAIN, "network helper: the host's addresses");
 }
 
-static void changed(struct net_source *s, uint32_t events)
+static void changed(struct abx_loop_source *s, uint32_t events)
 {
 	char drop[8192];
 
@@ -154,7 +154,7 @@ static void changed(struct net_source *s, uint32_t events)
 void net_host_watch(void (*changed_fn)(void))
 {
 	on_change = changed_fn;
-	net_watch(&monitor, monitor_fd, EPOLLIN, changed);
+	abx_loop_watch(&monitor, monitor_fd, EPOLLIN, changed);
 }
 
 const struct net_host *net_host(void)

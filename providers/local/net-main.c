@@ -20,7 +20,7 @@
 static struct net_policy policy;
 static struct net_rules rules = {.policy = &policy};
 static uint16_t resolver_port; /* once it is open */
-static struct net_source box = {.fd = -1};
+static struct abx_loop_source box = {.fd = -1};
 
 /* The command that started us does not wait, and its end is not ours. */
 static void leave_client(void)
@@ -90,7 +90,7 @@ static void host_changed(void)
 		box_fail(ABX_EIO, remedy, "network: rules: %s", why);
 }
 
-static void box_ended(struct net_source *s, uint32_t events)
+static void box_ended(struct abx_loop_source *s, uint32_t events)
 {
 	(void)s;
 	(void)events;
@@ -140,6 +140,11 @@ static int32_t set_policy(struct net_policy *p, char *ret_why, size_t size)
 	return ABX_EIO;
 }
 
+static _Noreturn void broken(int err)
+{
+	box_fail_errno(err, "network helper: epoll");
+}
+
 static void bring_up(const struct box_req *rq)
 {
 	const struct net_carrier *carrier = rq->h.flags & LB_F_PASTA ? &net_pasta : &net_slirp;
@@ -156,8 +161,9 @@ static void bring_up(const struct box_req *rq)
 		net_carrier_fork(carrier, rules.network);
 	become_root_of_box(rq->h.flags & LB_F_SINGLE_ID,
 			   carrier->frames && policy.mode != NET_NONE);
-	net_watch(&box, LB_FD_BOX, EPOLLIN, box_ended);
-	net_forward_init(policy.mode == NET_NONE ? 0 : rules.network);
+	abx_loop_watch(&box, LB_FD_BOX, EPOLLIN, box_ended);
+	/* The carrier gives it .100. */
+	abx_forward_init(policy.mode == NET_NONE ? 0 : rules.network + 100);
 	net_control_open(set_policy);
 	if (policy.mode == NET_NONE)
 		return;
@@ -197,10 +203,10 @@ int main(int argc, char **argv)
 	(void)setenv("PATH", LB_PATH, 1);
 	raise_file_limit();
 	(void)sigaction(SIGPIPE, &ignore, NULL);
-	net_loop_init();
+	abx_loop_init(broken);
 	bring_up(&rq);
 	undo_state();
 	box_send_kind(LB_MSG_READY, 0);
 	box_forget_pages();
-	net_loop();
+	abx_loop_run();
 }

@@ -22,7 +22,7 @@
 #define BURST 32 /* frames, before the others have their turn */
 
 struct side {
-	struct net_source source;
+	struct abx_loop_source source;
 	size_t len; /* of what came from here and has not gone to the other side yet */
 	char frame[FRAME_MAX_BYTES];
 };
@@ -87,17 +87,17 @@ static uint32_t interest(const struct side *from, const struct side *to)
 	return (from->len ? 0 : (uint32_t)EPOLLIN) | (to->len ? (uint32_t)EPOLLOUT : 0);
 }
 
-static void on_frame(struct net_source *s, uint32_t events)
+static void on_frame(struct abx_loop_source *s, uint32_t events)
 {
 	(void)s;
 	(void)events;
 	move(&tap, &link_);
 	move(&link_, &tap);
-	net_rewatch(&tap.source, interest(&tap, &link_));
-	net_rewatch(&link_.source, interest(&link_, &tap));
+	abx_loop_rewatch(&tap.source, interest(&tap, &link_));
+	abx_loop_rewatch(&link_.source, interest(&link_, &tap));
 }
 
-static void on_first(struct net_source *s, uint32_t events)
+static void on_first(struct abx_loop_source *s, uint32_t events)
 {
 	int fd;
 
@@ -107,12 +107,12 @@ static void on_first(struct net_source *s, uint32_t events)
 	if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
 		box_fail_errno(errno, "network: frames");
 	s->ready = on_frame;
-	net_watch(&link_.source, fd, EPOLLIN, on_frame);
+	abx_loop_watch(&link_.source, fd, EPOLLIN, on_frame);
 	on_frame(s, EPOLLIN);
 }
 
 void net_relay_watch(const struct net_carrier *c)
 {
 	carrier = c;
-	net_watch(&tap.source, tap.source.fd, EPOLLIN, on_first);
+	abx_loop_watch(&tap.source, tap.source.fd, EPOLLIN, on_first);
 }

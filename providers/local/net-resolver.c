@@ -23,7 +23,7 @@
 
 /* A client by TCP; one question at a time. */
 struct client {
-	struct net_source source;
+	struct abx_loop_source source;
 	int64_t deadline;
 	size_t len;
 	bool asked; /* its question is under way */
@@ -32,7 +32,7 @@ struct client {
 
 /* A question that was passed on. */
 struct query {
-	struct net_source upstream;
+	struct abx_loop_source upstream;
 	struct query *next;
 	struct client *client; /* NULL: it came by UDP from `peer`, or is gone */
 	struct sockaddr_in peer;
@@ -43,7 +43,7 @@ struct query {
 };
 
 static const struct net_rules *rules;
-static struct net_source udp = {.fd = -1}, tcp = {.fd = -1};
+static struct abx_loop_source udp = {.fd = -1}, tcp = {.fd = -1};
 static struct query *queries;
 static struct client *clients[CLIENTS_MAX];
 static size_t n_active; /* queries and clients */
@@ -57,7 +57,7 @@ static void drop_client(struct client *c)
 	for (size_t i = 0; i < CLIENTS_MAX; i++)
 		if (clients[i] == c)
 			clients[i] = NULL;
-	net_unwatch(&c->source);
+	abx_loop_unwatch(&c->source);
 	free(c);
 	n_active--;
 }
@@ -70,12 +70,12 @@ static void reply_tcp(struct client *c, const uint8_t *msg, size_t len)
 	out[1] = (uint8_t)len;
 	memcpy(out + 2, msg, len);
 	c->asked = false;
-	c->deadline = net_now_ms() + PATIENCE_MS;
+	c->deadline = abx_loop_now_ms() + PATIENCE_MS;
 	/* So little fits into the buffer of a socket whose peer reads what it asked for. */
 	if (send(c->source.fd, out, len + 2, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)len + 2)
 		drop_client(c);
 	else
-		net_rewatch(&c->source, EPOLLIN);
+		abx_loop_rewatch(&c->source, EPOLLIN);
 }
 
 static void reply(const struct query *q, const struct net_answer *a)
@@ -99,7 +99,7 @@ static void drop_query(struct query *q)
 			*at = q->next;
 			break;
 		}
-	net_unwatch(&q->upstream);
+	abx_loop_unwatch(&q->upstream);
 	free(q);
 	n_queries--;
 	n_active--;
@@ -113,9 +113,9 @@ static void fail_query(struct query *q)
 	drop_query(q);
 }
 
-static void on_answer(struct net_source *s, uint32_t events)
+static void on_answer(struct abx_loop_source *s, uint32_t events)
 {
-	struct query *q = NET_CONTAINER(s, struct query, upstream);
+	struct query *q = ABX_LOOP_OWNER(s, struct query, upstream);
 	uint8_t in[4096];
 	struct net_answer a;
 	ssize_t n = recv(s->fd, in, sizeof(in), MSG_DONTWAIT);
@@ -150,7 +150,7 @@ static bool pass_on(struct query *q)
 
 	if (fd < 0)
 		return false;
-	net_watch(&q->upstream, fd, EPOLLIN, on_answer);
+	abx_loop_watch(&q->upstream, fd, EPOLLIN, on_answer);
 	if (getrandom(&q->id, sizeof(q->id), 0) != (ssize_t)sizeof(q->id))
 		return false;
 	n = net_dns_write_question(&q->question, q->id, out, sizeof(out));
@@ -198,21 +198,21 @@ static bool ask(const uint8_t *msg, size_t len, struct client *c, const struct s
 	}
 	*q = now;
 	q->upstream.fd = -1;
-	q->deadline = net_now_ms() + PATIENCE_MS;
+	q->deadline = abx_loop_now_ms() + PATIENCE_MS;
 	q->next = queries;
 	queries = q;
 	n_queries++;
 	n_active++;
 	if (c) {
 		c->asked = true;
-		net_rewatch(&c->source, 0);
+		abx_loop_rewatch(&c->source, 0);
 	}
 	if (!pass_on(q))
 		fail_query(q);
 	return true;
 }
 
-static void on_datagram(struct net_source *s, uint32_t events)
+static void on_datagram(struct abx_loop_source *s, uint32_t events)
 {
 	uint8_t in[NET_DNS_MAX_BYTES];
 	struct sockaddr_in peer;
@@ -225,9 +225,9 @@ static void on_datagram(struct net_source *s, uint32_t events)
 		(void)ask(in, (size_t)n, NULL, &peer);
 }
 
-static void on_stream(struct net_source *s, uint32_t events)
+static void on_stream(struct abx_loop_source *s, uint32_t events)
 {
-	struct client *c = NET_CONTAINER(s, struct client, source);
+	struct client *c = ABX_LOOP_OWNER(s, struct client, source);
 	size_t want = c->len < 2 ? 2 : 2 + (size_t)(c->in[0] << 8 | c->in[1]);
 	ssize_t n;
 
@@ -252,7 +252,7 @@ static void on_stream(struct net_source *s, uint32_t events)
 		drop_client(c);
 }
 
-static void on_client(struct net_source *s, uint32_t events)
+static void on_client(struct abx_loop_source *s, uint32_t events)
 {
 	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *c = NULL;
@@ -266,8 +266,8 @@ static void on_client(struct net_source *s, uint32_t events)
 		return;
 	}
 	n_active++;
-	c->deadline = net_now_ms() + PATIENCE_MS;
-	net_watch(&c->source, fd, EPOLLIN, on_stream);
+	c->deadline = abx_loop_now_ms() + PATIENCE_MS;
+	abx_loop_watch(&c->source, fd, EPOLLIN, on_stream);
 }
 
 static void tick(int64_t now)
@@ -293,8 +293,8 @@ static bool bind_both(uint16_t *ret_port)
 	if (u >= 0 && t >= 0 && bind(u, (const struct sockaddr *)&a, sizeof(a)) == 0 &&
 	    getsockname(u, (struct sockaddr *)&a, &len) == 0 &&
 	    bind(t, (const struct sockaddr *)&a, sizeof(a)) == 0 && listen(t, BACKLOG) == 0) {
-		net_watch(&udp, u, EPOLLIN, on_datagram);
-		net_watch(&tcp, t, EPOLLIN, on_client);
+		abx_loop_watch(&udp, u, EPOLLIN, on_datagram);
+		abx_loop_watch(&tcp, t, EPOLLIN, on_client);
 		*ret_port = ntohs(a.sin_port);
 		return true;
 	}
@@ -313,6 +313,6 @@ uint16_t net_resolver_open(const struct net_rules *r)
 			break;
 	if (udp.fd < 0)
 		box_fail_errno(errno, "network: resolver");
-	net_on_tick(tick, &n_active);
+	abx_loop_on_tick(tick, &n_active);
 	return port;
 }

@@ -106,11 +106,11 @@ static bool send_fd(int fd)
 static _Noreturn void connect_it(void)
 {
 	const struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = SOCKET_NAME};
-	const int64_t end = net_now_ms() + CONNECT_WAIT_MS;
+	const int64_t end = abx_loop_now_ms() + CONNECT_WAIT_MS;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	while (fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof(to)) < 0) {
-		if (is_done() || net_now_ms() > end)
+		if (is_done() || abx_loop_now_ms() > end)
 			_exit(1);
 		(void)poll(NULL, 0, 1);
 	}

@@ -23,6 +23,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "abxsdk/forward.h"
+#include "abxsdk/loop.h"
 #include "providers/local/net-nft.h"
 #include "providers/local/net-policy.h"
 
@@ -30,23 +32,6 @@
 /* LB_RESOLVER, whatever network the carrier has. */
 #define NET_RESOLVER UINT32_C(0x0a000203)
 #define NET_NAMED "named" /* the set of addresses that allowed names have just now */
-
-/* net-loop.c: what can become ready.  Embed one in an object of your own. */
-struct net_source {
-	int fd; /* -1: not watched */
-	uint32_t events;
-	void (*ready)(struct net_source *, uint32_t events);
-};
-#define NET_CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
-void net_loop_init(void);
-void net_watch(struct net_source *s, int fd, uint32_t events,
-	       void (*ready)(struct net_source *, uint32_t));
-void net_rewatch(struct net_source *s, uint32_t events);
-void net_unwatch(struct net_source *s); /* and close */
-int64_t net_now_ms(void);
-/* Called about once a second while *active is not zero. */
-void net_on_tick(void (*tick)(int64_t now_ms), const size_t *active);
-_Noreturn void net_loop(void);
 
 /* net-host.c: what the host's own network looks like. */
 struct net_host {
@@ -118,12 +103,6 @@ struct net_answer;
 bool net_names_allow(const struct net_rules *r, const struct net_question *q, struct net_answer *a);
 /* What is open now and still allowed, for new rules. */
 void net_names_write(const struct net_rules *r, struct nft_batch *b);
-
-/* net-forward.c: ports of the host that lead into the box. */
-void net_forward_init(uint32_t network);
-/* Serve a listening socket of the host from now on. */
-void net_forward_add(int listener, uint16_t box_port, uint16_t host_port);
-uint16_t net_forward_find(uint16_t box_port); /* the port of the host, or 0 */
 
 /* net-control.c: what commands ask for, on LB_FD_CONTROL. */
 void net_control_open(int32_t (*set_policy)(struct net_policy *p, char *ret_why, size_t size));

@@ -193,10 +193,16 @@ struct abx_mount {
 #define ABX_URL_LOOPBACK UINT32_C(2)
 #define ABX_URL_SIGNED UINT32_C(4)
 
+/*
+ * box_port: where the URL leads to another port of the box than the one that was asked for, that
+ * one; else 0.  The host has a program of its own listen there, which passes on to the port asked
+ * for.  For whoever cannot reach servers that listen on a box's loopback addresses only.
+ */
 struct abx_url {
 	uint32_t struct_size, flags;
 	const char *url, *header, *token;
 	int64_t expires_at_ms;
+	uint32_t box_port, reserved0;
 };
 
 struct abx_ssh { /* the host writes a 0600 configuration from it; nothing lands in an argv */

@@ -1,31 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /* Waiting for whatever is ready next. */
-#include "providers/local/net.h"
+#include "abxsdk/loop.h"
 
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "providers/local/box.h"
 
 #define EVENTS_MAX 64
 #define TICK_MS 1000
 
 static int epoll_fd = -1;
+static void (*on_broken)(int err);
 static struct epoll_event events[EVENTS_MAX];
 static int n_events;
 static void (*on_tick)(int64_t now_ms);
 static const size_t *tick_active;
 
-void net_loop_init(void)
+static _Noreturn void fail(int err)
 {
-	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (epoll_fd < 0)
-		box_fail_errno(errno, "network helper: epoll");
+	on_broken(err);
+	abort();
 }
 
-void net_watch(struct net_source *s, int fd, uint32_t ev,
-	       void (*ready)(struct net_source *, uint32_t))
+void abx_loop_init(void (*broken)(int err))
+{
+	on_broken = broken;
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll_fd < 0)
+		fail(errno);
+}
+
+void abx_loop_watch(struct abx_loop_source *s, int fd, uint32_t ev,
+		    void (*ready)(struct abx_loop_source *, uint32_t))
 {
 	struct epoll_event e = {.events = ev, .data.ptr = s};
 
@@ -33,10 +42,10 @@ void net_watch(struct net_source *s, int fd, uint32_t ev,
 	s->events = ev;
 	s->ready = ready;
 	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0)
-		box_fail_errno(errno, "network helper: epoll");
+		fail(errno);
 }
 
-void net_rewatch(struct net_source *s, uint32_t ev)
+void abx_loop_rewatch(struct abx_loop_source *s, uint32_t ev)
 {
 	struct epoll_event e = {.events = ev, .data.ptr = s};
 	/* A source of no interest is not in the set: its end would be reported for ever. */
@@ -46,10 +55,10 @@ void net_rewatch(struct net_source *s, uint32_t ev)
 		return;
 	s->events = ev;
 	if (epoll_ctl(epoll_fd, op, s->fd, &e) < 0)
-		box_fail_errno(errno, "network helper: epoll");
+		fail(errno);
 }
 
-void net_unwatch(struct net_source *s)
+void abx_loop_unwatch(struct abx_loop_source *s)
 {
 	if (s->fd < 0)
 		return;
@@ -62,7 +71,7 @@ void net_unwatch(struct net_source *s)
 	s->fd = -1;
 }
 
-int64_t net_now_ms(void)
+int64_t abx_loop_now_ms(void)
 {
 	struct timespec t;
 
@@ -70,28 +79,28 @@ int64_t net_now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-void net_on_tick(void (*tick)(int64_t now_ms), const size_t *active)
+void abx_loop_on_tick(void (*tick)(int64_t now_ms), const size_t *active)
 {
 	on_tick = tick;
 	tick_active = active;
 }
 
-void net_loop(void)
+void abx_loop_run(void)
 {
 	for (;;) {
 		bool ticking = on_tick && *tick_active;
 
 		n_events = epoll_wait(epoll_fd, events, EVENTS_MAX, ticking ? TICK_MS : -1);
 		if (n_events < 0 && errno != EINTR)
-			box_fail_errno(errno, "network helper: epoll");
+			fail(errno);
 		for (int i = 0; i < n_events; i++) {
-			struct net_source *s = events[i].data.ptr;
+			struct abx_loop_source *s = events[i].data.ptr;
 
 			if (s)
 				s->ready(s, events[i].events);
 		}
 		n_events = 0;
 		if (ticking)
-			on_tick(net_now_ms());
+			on_tick(abx_loop_now_ms());
 	}
 }

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Ports of the host that lead into the box: bytes both ways, untouched, each direction with an
- * end of its own. */
-#include "providers/local/net.h"
+/* Connections that are passed on into a box. */
+#include "abxsdk/forward.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "providers/local/box.h"
+#include "abxsdk/loop.h"
 
 #define LINKS_MAX 1024
 #define BUFFER_BYTES 32768
 
 struct port {
-	struct net_source listener;
+	struct abx_loop_source listener;
 	struct port *next;
-	uint16_t box, host;
+	uint16_t box, outside;
 };
 
 /* What came from one side and has not gone to the other yet. */
@@ -31,7 +32,7 @@ struct half {
 };
 
 struct link {
-	struct net_source host, box;
+	struct abx_loop_source outside, box;
 	struct half in, out; /* into the box, out of it */
 	uint16_t port;
 	int tries;
@@ -48,12 +49,12 @@ static void drop(struct link *l, bool reset)
 
 	/* What failed on one side fails on the other, and does not look like an end. */
 	if (reset) {
-		(void)setsockopt(l->host.fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+		(void)setsockopt(l->outside.fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 		if (l->box.fd >= 0)
 			(void)setsockopt(l->box.fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 	}
-	net_unwatch(&l->host);
-	net_unwatch(&l->box);
+	abx_loop_unwatch(&l->outside);
+	abx_loop_unwatch(&l->box);
 	free(l->in.data);
 	free(l->out.data);
 	free(l);
@@ -109,8 +110,8 @@ static uint32_t interest(const struct half *from, const struct half *to)
 
 static void pump(struct link *l)
 {
-	if (!fill(&l->in, l->host.fd) || !drain(&l->in, l->box.fd) || !fill(&l->out, l->box.fd) ||
-	    !drain(&l->out, l->host.fd)) {
+	if (!fill(&l->in, l->outside.fd) || !drain(&l->in, l->box.fd) ||
+	    !fill(&l->out, l->box.fd) || !drain(&l->out, l->outside.fd)) {
 		drop(l, true);
 		return;
 	}
@@ -118,15 +119,15 @@ static void pump(struct link *l)
 		drop(l, false);
 		return;
 	}
-	net_rewatch(&l->host, interest(&l->in, &l->out));
-	net_rewatch(&l->box, interest(&l->out, &l->in));
+	abx_loop_rewatch(&l->outside, interest(&l->in, &l->out));
+	abx_loop_rewatch(&l->box, interest(&l->out, &l->in));
 }
 
 static void connect_next(struct link *l);
 
-static void on_box(struct net_source *s, uint32_t events)
+static void on_box(struct abx_loop_source *s, uint32_t events)
 {
-	struct link *l = NET_CONTAINER(s, struct link, box);
+	struct link *l = ABX_LOOP_OWNER(s, struct link, box);
 	int error = 0;
 	socklen_t len = sizeof(error);
 
@@ -136,7 +137,7 @@ static void on_box(struct net_source *s, uint32_t events)
 		return;
 	}
 	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error) {
-		net_unwatch(s);
+		abx_loop_unwatch(s);
 		connect_next(l);
 		return;
 	}
@@ -144,10 +145,10 @@ static void on_box(struct net_source *s, uint32_t events)
 	pump(l);
 }
 
-static void on_host(struct net_source *s, uint32_t events)
+static void on_outside(struct abx_loop_source *s, uint32_t events)
 {
 	(void)events;
-	pump(NET_CONTAINER(s, struct link, host));
+	pump(ABX_LOOP_OWNER(s, struct link, outside));
 }
 
 /* A server may listen on one of three: which one is no business of whoever asks for it. */
@@ -185,15 +186,15 @@ static void connect_next(struct link *l)
 		l->tries++;
 		if (fd < 0)
 			continue;
-		net_watch(&l->box, fd, EPOLLOUT, on_box);
+		abx_loop_watch(&l->box, fd, EPOLLOUT, on_box);
 		return;
 	}
 	drop(l, true);
 }
 
-static void on_connection(struct net_source *s, uint32_t events)
+static void on_connection(struct abx_loop_source *s, uint32_t events)
 {
-	const struct port *p = NET_CONTAINER(s, struct port, listener);
+	const struct port *p = ABX_LOOP_OWNER(s, struct port, listener);
 	int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	const int one = 1;
 	struct link *l;
@@ -211,29 +212,33 @@ static void on_connection(struct net_source *s, uint32_t events)
 	l->box.fd = -1;
 	l->port = p->box;
 	/* Nothing is read before there is somebody to give it to. */
-	net_watch(&l->host, fd, EPOLLIN, on_host);
-	net_rewatch(&l->host, 0);
+	abx_loop_watch(&l->outside, fd, EPOLLIN, on_outside);
+	abx_loop_rewatch(&l->outside, 0);
 	connect_next(l);
 }
 
-void net_forward_init(uint32_t network)
+void abx_forward_init(uint32_t address)
 {
-	box_address = network ? network + 100 : 0;
+	box_address = address;
 }
 
-void net_forward_add(int listener, uint16_t box_port, uint16_t host_port)
+void abx_forward_add(int listener, uint16_t port, uint16_t outside)
 {
-	struct port *p = box_alloc(sizeof(*p));
+	struct port *p = calloc(1, sizeof(*p));
 
-	*p = (struct port){.box = box_port, .host = host_port, .next = ports};
+	if (!p) {
+		(void)close(listener);
+		return;
+	}
+	*p = (struct port){.box = port, .outside = outside, .next = ports};
 	ports = p;
-	net_watch(&p->listener, listener, EPOLLIN, on_connection);
+	abx_loop_watch(&p->listener, listener, EPOLLIN, on_connection);
 }
 
-uint16_t net_forward_find(uint16_t box_port)
+uint16_t abx_forward_find(uint16_t port)
 {
 	for (const struct port *p = ports; p; p = p->next)
-		if (p->box == box_port)
-			return p->host;
+		if (p->box == port)
+			return p->outside;
 	return 0;
 }
