@@ -3,17 +3,25 @@
 #include "core/base/prepare.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "abxsdk/suite.h"
+#include "core/base/ca.h"
+#include "core/base/context.h"
 #include "core/state/attempt.h"
 #include "core/state/labels.h"
+#include "core/state/lock.h"
 #include "core/util/clock.h"
+#include "core/util/log.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
 #define PREPARE_TIMEOUT_MS 3600000
 #define LIST_TIMEOUT_MS 60000
+#define LOCK_STEP_MS 200
+#define MAX_ARGS 8
 
 static int check_name(const char *name, struct abx_err *err)
 {
@@ -39,12 +47,19 @@ static bool is_path(const char *from)
 struct source {
 	char *from;	   /* a name, or the real path */
 	int fd;		   /* of a file; -1 */
-	char *fingerprint; /* of a file, which changes whenever the file does; NULL */
+	char *fingerprint; /* changes whenever the file or the context does; NULL: neither */
+	struct abx_base_context context;
+	const char *packages;
 };
+#define SOURCE_INIT                                        \
+	{                                                  \
+		.fd = -1, .context = ABX_BASE_CONTEXT_INIT \
+	}
 
 static void release_source(struct source *s)
 {
 	abx_cleanup_close(&s->fd);
+	abx_base_context_release(&s->context);
 	free(s->fingerprint);
 	free(s->from);
 }
@@ -89,6 +104,75 @@ static int open_from(const struct abx_preparer *p, const char *from, struct sour
 	}
 	ret->from = abx_steal_ptr(&real);
 	return 0;
+}
+
+static bool has_context(const struct abx_preparer *p)
+{
+	return abx_cloud_caps(p->cloud) & ABX_CAP_NEEDS_BASE;
+}
+
+/* An option of the provider's, in which providers agree. */
+static const char *option(const struct abx_preparer *p, const char *name)
+{
+	abx_autofree char *key = abx_xasprintf("%s.%s", abx_cloud_name(p->cloud), name);
+	const char *value = p->config ? abx_config_get(p->config, key, NULL) : NULL;
+
+	return value && *value ? value : NULL;
+}
+
+static int describe(const struct abx_preparer *p, struct abx_base_how *how, struct abx_err *err)
+{
+	const char *given = option(p, "packages");
+
+	*how = (struct abx_base_how){.packages = given ? given : abx_suite_packages};
+	if (!abx_suite_packages_ok(how->packages))
+		return abx_err_set(err, ABX_EINVAL,
+				   "%s.packages: not names of packages, separated by commas",
+				   abx_cloud_name(p->cloud));
+	return 0;
+}
+
+static int open_context(const struct abx_preparer *p, struct source *src, struct abx_err *err)
+{
+	abx_auto(abx_buf) struct abx_buf ca = ABX_BUF_INIT(ABX_CA_MAX_BYTES);
+	struct abx_base_how how;
+	int r = describe(p, &how, err);
+
+	if (r == 0)
+		r = abx_ca_load(p->config, &ca, err);
+	how.ca = abx_buf_str(&ca);
+	if (r == 0)
+		r = abx_base_context_open(p->home, &how, &src->context, err);
+	if (r == 0)
+		src->packages = how.packages;
+	return r;
+}
+
+/* Of the context alone, or of it and the file. */
+static int add_print(const struct abx_preparer *p, struct source *src, struct abx_err *err)
+{
+	abx_autofree char *of_file = abx_steal_ptr(&src->fingerprint);
+	char print[ABX_BASE_FINGERPRINT_BYTES];
+	struct abx_base_how how;
+	int r = describe(p, &how, err);
+
+	if (r == 0)
+		r = abx_base_context_print(&how, print, err);
+	if (r == 0)
+		src->fingerprint =
+			of_file ? abx_xasprintf("%s+%s", print, of_file) : abx_xstrdup(print);
+	return r;
+}
+
+static int open_source(const struct abx_preparer *p, const char *from, struct source *ret,
+		       struct abx_err *err)
+{
+	int r;
+
+	if (!from && !has_context(p))
+		return abx_err_set(err, ABX_EUSAGE, "prepare: say --from what");
+	r = open_from(p, from ? from : ABX_PREPARE_FROM, ret, err);
+	return r == 0 && has_context(p) ? add_print(p, ret, err) : r;
 }
 
 static char *copy(const char *text)
@@ -138,13 +222,30 @@ static bool surely_not_made(int r, const struct abx_err *why)
 	return r < 0 && !why->outcome_unknown && r != ABX_ECANCELED && r != ABX_EPROTO;
 }
 
+/* How programs of a build reach the network, from where they reach it here. */
+static uint32_t fill_args(const struct source *src, struct abx_kv args[MAX_ARGS])
+{
+	static const char *const names[] = {"http_proxy", "https_proxy", "no_proxy",
+					    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"};
+	uint32_t n = 0;
+
+	args[n++] = (struct abx_kv){"PACKAGES", src->packages};
+	for (size_t i = 0; i < ABX_N_ELEMENTS(names); i++) {
+		const char *value = secure_getenv(names[i]);
+
+		if (value && *value)
+			args[n++] = (struct abx_kv){names[i], value};
+	}
+	return n;
+}
+
 static int build(const struct abx_preparer *p, const struct abx_prepare_request *req,
 		 const struct abx_attempt *a, const struct source *src, struct abx_prepared *one,
 		 struct abx_err *err)
 {
 	const struct abx_call_opts o = {.timeout_ms = PREPARE_TIMEOUT_MS, .attempt = a->id};
 	struct abx_prepare prep = {ABX_INIT(struct abx_prepare)};
-	struct abx_kv labels[ABX_N_INSTALL_LABELS + 2];
+	struct abx_kv labels[ABX_N_INSTALL_LABELS + 2], args[MAX_ARGS];
 	struct abx_snapshot_copy got = {0};
 	char now[ABX_TIME_TEXT_BYTES];
 	int r;
@@ -153,7 +254,10 @@ static int build(const struct abx_preparer *p, const struct abx_prepare_request 
 	labels[ABX_N_INSTALL_LABELS] = (struct abx_kv){ABX_LABEL_NAME, one->name};
 	labels[ABX_N_INSTALL_LABELS + 1] = (struct abx_kv){ABX_LABEL_ATTEMPT, a->id};
 	prep.flags = req->force ? ABX_PREPARE_FORCE : 0;
-	prep.context_fd = -1;
+	prep.context_fd = src->context.fd;
+	prep.dockerfile = src->context.dockerfile;
+	prep.args = args;
+	prep.n_args = src->context.fd >= 0 ? fill_args(src, args) : 0;
 	prep.from_fd = src->fd;
 	prep.name = one->name;
 	prep.from = src->from;
@@ -174,12 +278,38 @@ static int build(const struct abx_preparer *p, const struct abx_prepare_request 
 	return 0;
 }
 
+/* The provider's name of the image that another one is about to take the place of. */
+static char *find_former(const struct abx_preparer *p, const char *name)
+{
+	struct abx_prepared_list list = {NULL, 0};
+	const struct abx_prepared *one;
+	char *ref = NULL;
+
+	if (has_context(p) &&
+	    abx_prepared_load(p->home, abx_cloud_name(p->cloud), &list, NULL) == 0) {
+		one = abx_prepared_find(&list, name);
+		ref = one ? abx_xstrdup(one->ref) : NULL;
+		abx_prepared_list_release(&list);
+	}
+	return ref;
+}
+
+/* One that boxes were made of stays: the provider keeps it, or says so. */
+static void remove_former(const struct abx_preparer *p, const char *ref, const char *now)
+{
+	const struct abx_call_opts o = {.timeout_ms = LIST_TIMEOUT_MS};
+	struct abx_err why = ABX_ERR_INIT;
+
+	if (ref && strcmp(ref, now) != 0 && abx_cloud_image_delete(p->cloud, &o, ref, &why) < 0)
+		abx_log(ABX_LOG_INFO, "prepare", "the former image stays: %s", why.text);
+}
+
 static int make(const struct abx_preparer *p, const struct abx_prepare_request *req,
 		const char *name, const struct source *src, struct abx_prepared *ret,
 		struct abx_err *err)
 {
 	const char *provider = abx_cloud_name(p->cloud);
-	abx_autofree char *file = abx_prepared_file(provider);
+	abx_autofree char *file = abx_prepared_file(provider), *former = find_former(p, name);
 	const struct abx_attempt_of what = {provider, "image", name, file};
 	struct abx_attempt a = ABX_ATTEMPT_INIT;
 	struct abx_prepared one = {.name = NULL};
@@ -200,6 +330,8 @@ static int make(const struct abx_preparer *p, const struct abx_prepare_request *
 		abx_attempt_end(p->home, p->db, &a, /* gone= */ false);
 	}
 	if (r == 0)
+		remove_former(p, former, one.ref);
+	if (r == 0)
 		*ret = one;
 	else
 		abx_prepared_release(&one);
@@ -208,28 +340,89 @@ static int make(const struct abx_preparer *p, const struct abx_prepare_request *
 	return r;
 }
 
+static bool cancelled(const struct abx_preparer *p, int wait_ms)
+{
+	struct pollfd fd = {p->cancel_fd, POLLIN, 0};
+
+	return poll(&fd, 1, wait_ms) > 0;
+}
+
+/* Whoever comes second waits, and takes what the first one made. */
+static int lock(const struct abx_preparer *p, int *ret_fd, struct abx_err *err)
+{
+	abx_autofree char *id = abx_xasprintf("prepare-%s", abx_cloud_name(p->cloud));
+	bool said = false;
+	int r = abx_lock_box(p->home, id, 0, ret_fd, NULL);
+
+	while (r == ABX_ESTATE) {
+		if (!said)
+			abx_note("another agentbox is making an image at %s: waiting for it",
+				 abx_cloud_name(p->cloud));
+		said = true;
+		if (cancelled(p, LOCK_STEP_MS))
+			return abx_err_set(err, ABX_ECANCELED, "prepare: interrupted");
+		r = abx_lock_box(p->home, id, 0, ret_fd, NULL);
+	}
+	return r < 0 ? abx_lock_box(p->home, id, 0, ret_fd, err) : 0;
+}
+
+static int find_or_make(const struct abx_preparer *p, const struct abx_prepare_request *req,
+			const char *name, struct source *src, struct abx_prepared *ret,
+			bool *ret_made, struct abx_err *err)
+{
+	abx_autoclose int locked = -1;
+	int r = req->force ? 0 : find_ready(p, name, src, ret, err);
+
+	if (r == 0 && has_context(p)) {
+		r = lock(p, &locked, err);
+		if (r == 0 && !req->force)
+			r = find_ready(p, name, src, ret, err);
+	}
+	*ret_made = r == 0;
+	if (r)
+		return r;
+	if (has_context(p))
+		r = open_context(p, src, err);
+	return r < 0 ? r : make(p, req, name, src, ret, err);
+}
+
 int abx_prepare_image(const struct abx_preparer *p, const struct abx_prepare_request *req,
 		      struct abx_prepared *ret, bool *ret_made, struct abx_err *err)
 {
-	const char *name = req->name		? req->name
-			   : is_path(req->from) ? ABX_PREPARED_DEFAULT
-						: req->from;
-	struct source src = {.fd = -1};
+	const char *name = req->name			      ? req->name
+			   : !req->from || is_path(req->from) ? ABX_PREPARED_DEFAULT
+							      : req->from;
+	struct source src = SOURCE_INIT;
 	int r = req->name ? check_name(name, err) : 0;
 
 	if (r == 0 && !abx_cloud_table(p->cloud)->prepare)
 		r = abx_err_set(err, ABX_ENOTSUP, "provider '%s': cannot prepare images",
 				abx_cloud_name(p->cloud));
 	if (r == 0)
-		r = open_from(p, req->from, &src, err);
-	if (r == 0 && !req->force)
-		r = find_ready(p, name, &src, ret, err);
-	if (r >= 0)
-		*ret_made = r == 0;
+		r = open_source(p, req->from, &src, err);
 	if (r == 0)
-		r = make(p, req, name, &src, ret, err);
+		r = find_or_make(p, req, name, &src, ret, ret_made, err);
 	release_source(&src);
 	return r < 0 ? r : 0;
+}
+
+int abx_prepare_is_current(const struct abx_preparer *p, const struct abx_prepared *one, bool *ret,
+			   struct abx_err *err)
+{
+	struct source src = SOURCE_INIT;
+	int r = 0;
+
+	*ret = true;
+	if (has_context(p) && one->from && one->fingerprint) {
+		r = open_source(p, one->from, &src, err);
+		if (r == 0)
+			*ret = is_same(one, &src);
+		/* What it was made from is no longer here. */
+		else if (is_path(one->from))
+			*ret = false, r = 0;
+	}
+	release_source(&src);
+	return r;
 }
 
 int abx_prepare_list(const struct abx_preparer *p, struct abx_snapshot_list *ret,

@@ -11,25 +11,38 @@
 #include "core/base/prepared.h"
 #include "core/host/cloud.h"
 
+/* What images are made of where nothing else is said. */
+#define ABX_PREPARE_FROM "debian:bookworm"
+
 struct abx_preparer {
 	const struct abx_home *home;
 	struct abx_db *db;
 	struct abx_cloud *cloud;
+	/* For making images. */
+	const struct abx_config *config;
+	int cancel_fd; /* readable once the user gave up; -1 */
 };
 
 struct abx_prepare_request {
 	/* [a-z0-9][a-z0-9._:-]*; NULL: what it is made from, ABX_PREPARED_DEFAULT for a path. */
 	const char *name;
 	/* A name that the provider understands ("debian:bookworm"), or a path (it begins with a
-	 * slash or a dot) of a root file system: a tar file, on this machine also a directory. */
+	 * slash or a dot) of a root file system: a tar file, on this machine also a directory.
+	 * NULL, with ABX_CAP_NEEDS_BASE only: the default image, of ABX_PREPARE_FROM. */
 	const char *from;
 	bool force; /* although there is one of that name, made from the same */
 	const struct abx_log_sink *log;
 };
 
-/* ret_made: it was not there already. */
+/* ret_made: it was not there already.  With ABX_CAP_NEEDS_BASE what it is made from is only
+ * what the context (core/base/context.h) is put on, and two that are at it at once make one. */
 int abx_prepare_image(const struct abx_preparer *p, const struct abx_prepare_request *req,
 		      struct abx_prepared *ret, bool *ret_made, struct abx_err *err);
+
+/* *ret: is it made of what one would be made of now?  Only a record with a fingerprint can tell;
+ * of others it is true.  Nobody is asked whether it is there. */
+int abx_prepare_is_current(const struct abx_preparer *p, const struct abx_prepared *one, bool *ret,
+			   struct abx_err *err);
 
 /* Images of this install at the provider. */
 int abx_prepare_list(const struct abx_preparer *p, struct abx_snapshot_list *ret,

@@ -130,7 +130,7 @@ static int resolve_image(struct abx_creating *c, struct abx_err *err)
 		return r;
 	if (image && *image)
 		found = abx_prepared_find(&prepared, image);
-	else if (!local)
+	else if (!local && !abx_create_has_own_image(c))
 		found = abx_prepared_find(&prepared, ABX_PREPARED_DEFAULT);
 	if (found)
 		c->image = abx_xstrdup(found->ref);
@@ -138,10 +138,12 @@ static int resolve_image(struct abx_creating *c, struct abx_err *err)
 		c->image = realpath(image, NULL);
 	else if (image && *image)
 		c->image = abx_xstrdup(image);
+	r = errno;
+	if (found && !(image && *image))
+		abx_create_judge_base(c, found);
 	abx_prepared_list_release(&prepared);
 	if (c->image || !image || !*image)
 		return 0;
-	r = errno;
 	abx_quote_text(image, shown, sizeof(shown));
 	return abx_err_errno(err, r, "image '%s'", shown);
 }

@@ -37,4 +37,12 @@ struct abx_creating {
 /* create-asked.c: all that can be refused before anything exists. */
 int abx_create_prepare(struct abx_creating *c, struct abx_err *err);
 
+/* create-base.c: the image of boxes for which nobody named one.  Has the provider an option that
+ * names one? */
+bool abx_create_has_own_image(const struct abx_creating *c);
+/* Say so when the one there is was made of something else than one would be now. */
+void abx_create_judge_base(const struct abx_creating *c, const struct abx_prepared *base);
+/* Make it, once, where the provider needs one and there is none. */
+int abx_create_make_base(struct abx_creating *c, struct abx_err *err);
+
 #endif

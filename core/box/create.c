@@ -372,8 +372,8 @@ static int finish(struct abx_creating *c, struct abx_err *err)
 static int run_steps(struct abx_creating *c, struct abx_err *err)
 {
 	static int (*const steps[])(struct abx_creating *, struct abx_err *) = {
-		reserve, inspect,   ensure_volumes, provision, wait_ready,
-		seed,	 run_setup, make_read_only, finish};
+		abx_create_make_base, reserve, inspect,	  ensure_volumes, provision,
+		wait_ready,	      seed,    run_setup, make_read_only, finish};
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(steps); i++) {
 		int r = steps[i](c, err);

@@ -19,7 +19,7 @@ struct abx_create {
 	const char *workspace;	   /* as the user wrote it; NULL = the current directory */
 	const char *name;	   /* NULL: one is made up */
 	const char *provider;	   /* NULL: as configured */
-	const char *image;	   /* NULL: the provider's own base */
+	const char *image;	   /* NULL: what is prepared, or the provider's own base */
 	const char *setup;	   /* shell script run in the workspace; NULL: as configured */
 	const struct abx_env *env; /* of every command in the box; may be NULL */
 	/* Not the project as it is: a checkpoint of the project, or the provider's name of a
@@ -39,6 +39,9 @@ struct abx_create {
 	int (*amount)(void *ctx, const struct abx_seed_info *info, const char *largest,
 		      struct abx_err *err);
 	void *amount_ctx;
+	/* What is said while an image is made that all boxes of a provider boot from; may be
+	 * NULL. */
+	const struct abx_log_sink *build_log;
 };
 
 /* What travelled: nothing, for a box from a snapshot. */

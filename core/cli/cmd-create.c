@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* agentbox create */
 #include "core/box/create.h"
+#include "core/cli/build-log.h"
 #include "core/cli/cmd.h"
 #include "core/cli/create-many.h"
 #include "core/util/mem.h"
@@ -82,13 +83,21 @@ static int report(struct abx_cli *cli, const struct abx_box *box, const struct a
 			    box->name, box->name, box->name, box->name);
 }
 
-static int create_one(struct abx_cli *cli, const struct abx_create *req, struct abx_err *err)
+static int create_one(struct abx_cli *cli, struct abx_create *req, struct abx_err *err)
 {
+	struct abx_build_log *log = abx_xcalloc(1, sizeof(*log));
+	const struct abx_log_sink sink = abx_build_log_sink(log, cli->verbose);
 	struct abx_box box = {0};
 	struct abx_created created = {0};
-	int r = abx_create_box(&cli->app, req, &box, &created, err);
+	int r;
 
+	req->build_log = &sink;
+	r = abx_create_box(&cli->app, req, &box, &created, err);
+	req->build_log = NULL;
 	abx_progress_end(cli);
+	if (r < 0)
+		abx_build_log_tail(log);
+	free(log);
 	if (r == 0)
 		r = report(cli, &box, &created, err);
 	abx_strv_release(&created.notes);

@@ -4,7 +4,8 @@
 
 #include "core/box/select.h"
 
-int abx_cli_cloud(struct abx_cli *cli, struct abx_cloud **ret, struct abx_err *err)
+int abx_cli_cloud_config(struct abx_cli *cli, struct abx_cloud **ret,
+			 struct abx_config **ret_config, struct abx_err *err)
 {
 	abx_autofree char *path = NULL, *key = NULL;
 	struct abx_config *config = NULL;
@@ -17,6 +18,18 @@ int abx_cli_cloud(struct abx_cli *cli, struct abx_cloud **ret, struct abx_err *e
 				  cli->provider ? cli->provider
 						: abx_config_get(config, "box.provider", NULL),
 				  config, ret, err);
+	if (r == 0)
+		*ret_config = config;
+	else
+		abx_config_close(config);
+	return r;
+}
+
+int abx_cli_cloud(struct abx_cli *cli, struct abx_cloud **ret, struct abx_err *err)
+{
+	struct abx_config *config = NULL;
+	int r = abx_cli_cloud_config(cli, ret, &config, err);
+
 	abx_config_close(config);
 	return r;
 }

@@ -7,5 +7,8 @@
 
 /* --provider, else as configured for the project here.  It belongs to the app. */
 int abx_cli_cloud(struct abx_cli *cli, struct abx_cloud **ret, struct abx_err *err);
+/* The same, and that configuration: close it. */
+int abx_cli_cloud_config(struct abx_cli *cli, struct abx_cloud **ret,
+			 struct abx_config **ret_config, struct abx_err *err);
 
 #endif

@@ -30,7 +30,18 @@ static const char *env_any(const char *a, const char *b)
 	return value && *value ? value : secure_getenv(b);
 }
 
-static int fill_args(struct abx_cloud *c, struct abx_err *err)
+/* The certificates that connections to the service trust. */
+static const char *choose_ca(struct abx_cloud *c, const struct abx_config *config)
+{
+	const char *own = config ? abx_config_get(config, "box.ca_file", NULL) : NULL;
+
+	if (!own || !*own)
+		return env_any("SSL_CERT_FILE", "CURL_CA_BUNDLE");
+	c->ca_file = abx_xstrdup(own);
+	return c->ca_file;
+}
+
+static int fill_args(struct abx_cloud *c, const struct abx_config *config, struct abx_err *err)
 {
 	int r = abx_home_dir(c->ctx->home, &c->state_dir, err, "providers/%s",
 			     c->plugin->table.name);
@@ -43,7 +54,7 @@ static int fill_args(struct abx_cloud *c, struct abx_err *err)
 		.options = c->options.all,
 		.state_dir = c->state_dir,
 		.user_agent = "agentbox/" PACKAGE_VERSION,
-		.ca_file = env_any("SSL_CERT_FILE", "CURL_CA_BUNDLE"),
+		.ca_file = choose_ca(c, config),
 		.proxy = env_any("https_proxy", "HTTPS_PROXY"),
 		.no_proxy = env_any("no_proxy", "NO_PROXY"),
 	};
@@ -103,6 +114,7 @@ void abx_cloud_close(struct abx_cloud *c)
 	abx_gate_close(&c->gate);
 	abx_options_release(&c->options);
 	free(c->state_dir);
+	free(c->ca_file);
 	free(c);
 }
 
@@ -128,7 +140,7 @@ int abx_cloud_open(const char *provider, const struct abx_host_ctx *ctx, struct 
 	if (r == 0)
 		r = abx_options_resolve(&c->plugin->table, config, &c->options, err);
 	if (r == 0)
-		r = fill_args(c, err);
+		r = fill_args(c, config, err);
 	if (r == 0)
 		r = open_session(c, err);
 	if (r < 0) {

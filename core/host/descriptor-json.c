@@ -22,6 +22,7 @@ static const struct {
 	{ABX_CAP_MEMORY_PAUSE, "memory_pause"},
 	{ABX_CAP_TIMEOUT_ADDS, "timeout_adds"},
 	{ABX_CAP_TIMEOUT_IDLE, "timeout_idle"},
+	{ABX_CAP_NEEDS_BASE, "needs_base"},
 };
 
 static const char *const option_types[] = {"", "string", "int", "bool", "duration", "size", "list"};

@@ -23,7 +23,7 @@ struct abx_cloud {
 	struct abx_plugin *plugin;
 	const struct abx_host_ctx *ctx;
 	struct abx_options options;
-	char *state_dir;
+	char *state_dir, *ca_file;
 	struct abx_session_args args;
 	struct abx_session *session;
 	bool session_open;

@@ -44,7 +44,11 @@ const struct abx_config_key abx_config_builtin[] = {
 	{"box.readonly", "AGENTBOX_READONLY", NULL, "may new boxes not change their project",
 	 ABX_OPT_BOOL, 0},
 	{"box.ca_file", "AGENTBOX_CA_FILE", NULL,
-	 "certificates to trust, for services and in boxes", ABX_OPT_STRING, 0},
+	 "certificates to trust beside the system's, for services, builds and in boxes",
+	 ABX_OPT_STRING, 0},
+	{"box.host_ca", "AGENTBOX_HOST_CA", NULL,
+	 "do builds and boxes trust what was added to this machine's certificates too",
+	 ABX_OPT_BOOL, 0},
 };
 const size_t abx_config_n_builtin = ABX_N_ELEMENTS(abx_config_builtin);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Git's names for contents, computed by libcrypto. */
+/* Hashes of contents, computed by libcrypto. */
 #include "core/util/sha1.h"
 
 #include <dlfcn.h>
@@ -11,11 +11,13 @@
 
 #define LIBRARY "libcrypto.so.3"
 #define DIGEST_BYTES 20
+#define DIGEST_256_BYTES 32
 
 #define FUNCTIONS(F)       \
 	F(EVP_MD_CTX_new)  \
 	F(EVP_MD_CTX_free) \
-	F(EVP_sha1) F(EVP_DigestInit_ex) F(EVP_DigestUpdate) F(EVP_DigestFinal_ex)
+	F(EVP_sha1)        \
+	F(EVP_sha256) F(EVP_DigestInit_ex) F(EVP_DigestUpdate) F(EVP_DigestFinal_ex)
 
 #define MEMBER(name) __typeof__(name) *name;
 static struct {
@@ -58,20 +60,31 @@ int abx_sha1_open(struct abx_err *err)
 	return abx_err_remedy(err, "install OpenSSL's libcrypto, version 3 (libssl3)");
 }
 
-/* None of these fails for SHA-1 but for want of memory, or without abx_sha1_open(). */
+/* None of these fails but for want of memory, or without abx_sha1_open(). */
 static void must(int ok)
 {
 	if (!ok)
 		abort();
 }
 
-void abx_sha1_init(struct abx_sha1 *h)
+static void init(struct abx_sha1 *h, const EVP_MD *kind)
 {
-	must(!api_problem[0]);
 	if (!h->context)
 		h->context = api.EVP_MD_CTX_new();
 	must(h->context != NULL);
-	must(api.EVP_DigestInit_ex(h->context, api.EVP_sha1(), NULL));
+	must(api.EVP_DigestInit_ex(h->context, kind, NULL));
+}
+
+void abx_sha1_init(struct abx_sha1 *h)
+{
+	must(!api_problem[0]);
+	init(h, api.EVP_sha1());
+}
+
+void abx_sha256_init(struct abx_sha1 *h)
+{
+	must(!api_problem[0]);
+	init(h, api.EVP_sha256());
 }
 
 void abx_sha1_update(struct abx_sha1 *h, const void *data, size_t len)
@@ -79,17 +92,31 @@ void abx_sha1_update(struct abx_sha1 *h, const void *data, size_t len)
 	must(api.EVP_DigestUpdate(h->context, data, len));
 }
 
-void abx_sha1_hex(struct abx_sha1 *h, char text[ABX_SHA1_HEX_BYTES])
+static void hex(const unsigned char *digest, size_t n, char *text)
 {
 	static const char digits[] = "0123456789abcdef";
-	unsigned char digest[DIGEST_BYTES];
 
-	must(api.EVP_DigestFinal_ex(h->context, digest, NULL));
-	for (size_t i = 0; i < DIGEST_BYTES; i++) {
+	for (size_t i = 0; i < n; i++) {
 		text[2 * i] = digits[digest[i] >> 4];
 		text[2 * i + 1] = digits[digest[i] & 15];
 	}
-	text[2 * DIGEST_BYTES] = '\0';
+	text[2 * n] = '\0';
+}
+
+void abx_sha1_hex(struct abx_sha1 *h, char text[ABX_SHA1_HEX_BYTES])
+{
+	unsigned char digest[DIGEST_BYTES];
+
+	must(api.EVP_DigestFinal_ex(h->context, digest, NULL));
+	hex(digest, sizeof(digest), text);
+}
+
+void abx_sha256_hex(struct abx_sha1 *h, char text[ABX_SHA256_HEX_BYTES])
+{
+	unsigned char digest[DIGEST_256_BYTES];
+
+	must(api.EVP_DigestFinal_ex(h->context, digest, NULL));
+	hex(digest, sizeof(digest), text);
 }
 
 void abx_sha1_release(struct abx_sha1 *h)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The image of boxes that ask for none: a Debian suite, made by mmdebstrap at the first need. */
+/* The root of a suite of Debian or Ubuntu, made by mmdebstrap on this machine. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/syscall.h>
 
 #include "abxsdk/fs.h"
 #include "abxsdk/spawn.h"
@@ -13,10 +11,7 @@
 #include "providers/docker/docker.h"
 #include "providers/docker/move.h"
 
-#define BASE_FROM "debian:bookworm"
-#define BASE_REF "agentbox/base:bookworm-1"
 #define TAIL_BYTES ((size_t)600)
-#define LOCK_WAIT_MS 200
 
 /* The end of what a program says. */
 struct tail {
@@ -75,8 +70,7 @@ static int32_t follow(struct abx_call *call, int fd, struct tail *t)
 	}
 }
 
-static int32_t run(struct abx_session *s, struct abx_call *call, const struct abx_suite *su,
-		   const char *from, int out)
+static int32_t run(struct abx_call *call, const struct abx_suite *su, const char *from, int out)
 {
 	struct abx_spawn sp = {.argv = (const char *const *)su->argv,
 			       .fd_in = -1,
@@ -88,7 +82,6 @@ static int32_t run(struct abx_session *s, struct abx_call *call, const struct ab
 	pid_t pid;
 	int32_t r;
 
-	(void)s;
 	if (pipe2(p, O_CLOEXEC) < 0)
 		return docker_fail_errno(call, errno, "%s: pipe", from);
 	sp.fd_err = p[1];
@@ -96,10 +89,8 @@ static int32_t run(struct abx_session *s, struct abx_call *call, const struct ab
 	(void)close(p[1]);
 	if (e < 0) {
 		(void)close(p[0]);
-		return e == -ENOENT ? docker_fail(call, ABX_EBROKEN,
-						  "install the package mmdebstrap, or name an "
-						  "image: --image NAME",
-						  "%s: mmdebstrap is not installed", from)
+		/* What it would be made by is not here: there are other ways. */
+		return e == -ENOENT ? ABX_EBROKEN
 				    : docker_fail_errno(call, -e, "%s: mmdebstrap", from);
 	}
 	r = follow(call, p[0], &t);
@@ -114,10 +105,10 @@ static int32_t run(struct abx_session *s, struct abx_call *call, const struct ab
 }
 
 int32_t docker_bootstrap(struct abx_session *s, struct abx_call *call, const char *from,
-			 int *ret_fd)
+			 const char *packages, int *ret_fd)
 {
 	const struct abx_suite_how how = {.from = from,
-					  .packages = abx_suite_packages,
+					  .packages = packages ? packages : abx_suite_packages,
 					  .proxy = s->proxy,
 					  .no_proxy = s->no_proxy,
 					  .mode = "auto",
@@ -133,62 +124,11 @@ int32_t docker_bootstrap(struct abx_session *s, struct abx_call *call, const cha
 	e = abx_suite_make(&su, &how);
 	if (e < 0)
 		return docker_fail_errno(call, -e, "%s", from);
-	r = run(s, call, &su, from, fd);
+	r = run(call, &su, from, fd);
 	abx_suite_release(&su);
 	if (r == ABX_OK && lseek(fd, 0, SEEK_SET) < 0)
 		r = docker_fail_errno(call, errno, "%s", from);
 	if (r == ABX_OK)
 		*ret_fd = abx_steal_fd(&fd);
-	return r;
-}
-
-/* Several boxes that are made at once need it once. */
-static int32_t lock(struct abx_session *s, struct abx_call *call, int *ret_fd)
-{
-	char path[DOCKER_PATH_MAX];
-	abx_autoclose int fd = -1;
-
-	(void)snprintf(path, sizeof(path), "%s/base.lock", s->state_dir);
-	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return docker_fail_errno(call, errno, "%s", path);
-	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		int32_t r = docker_host->wait_ms(call, LOCK_WAIT_MS);
-
-		if (r != ABX_OK)
-			return r == ABX_ECANCELED ? docker_canceled(call) : docker_timed_out(call);
-	}
-	*ret_fd = abx_steal_fd(&fd);
-	return ABX_OK;
-}
-
-static int32_t make(struct abx_session *s, struct abx_call *call)
-{
-	static const struct abx_kv label = {"agentbox.docker.base", BASE_FROM};
-	abx_autoclose int root = -1;
-	char id[80];
-	int32_t r;
-
-	docker_host->log(docker_host->ctx, ABX_LOG_WARN, "docker",
-			 "the image of boxes, " BASE_REF ", is not at the engine yet: making it "
-			 "of " BASE_FROM ", once; this takes minutes");
-	(void)docker_host->progress(call, 0, 0, "making the image of boxes (once)");
-	r = docker_bootstrap(s, call, BASE_FROM, &root);
-	return r == ABX_OK ? docker_import(s, call, root, BASE_REF, &label, 1, id) : r;
-}
-
-int32_t docker_base(struct abx_session *s, struct abx_call *call, const char **ret_image)
-{
-	abx_autoclose int locked = -1;
-	int32_t r = docker_connect(s, call);
-
-	if (r != ABX_OK)
-		return r;
-	*ret_image = s->image && *s->image ? s->image : BASE_REF;
-	if (*ret_image == s->image || docker_image_there(s, call, BASE_REF))
-		return ABX_OK;
-	r = lock(s, call, &locked);
-	if (r == ABX_OK && !docker_image_there(s, call, BASE_REF))
-		r = make(s, call);
 	return r;
 }

@@ -287,7 +287,7 @@ static int32_t give_workspace(struct abx_session *s, struct abx_call *call, cons
 	return r;
 }
 
-static int32_t choose_image(struct abx_session *s, struct abx_call *call,
+static int32_t choose_image(const struct abx_session *s, struct abx_call *call,
 			    const struct abx_provision *p, const char **ret)
 {
 	*ret = p->snapshot && *p->snapshot ? p->snapshot : p->image;
@@ -296,7 +296,11 @@ static int32_t choose_image(struct abx_session *s, struct abx_call *call,
 				   "the name of an image; agentbox prepare --from makes one of a "
 				   "root file system",
 				   "image %.200s: not a name of an image", *ret);
-	return *ret && **ret ? ABX_OK : docker_base(s, call, ret);
+	if (!*ret || !**ret)
+		*ret = s->image;
+	return *ret && **ret ? ABX_OK
+			     : docker_fail(call, ABX_EINVAL, "agentbox prepare --provider docker",
+					   "no image is named, and none is prepared");
 }
 
 int32_t docker_provision(struct abx_session *s, struct abx_call *call,

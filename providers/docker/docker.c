@@ -183,18 +183,31 @@ static const struct abx_option option_image = {
 	.type = ABX_OPT_STRING,
 	.name = "image",
 	.env = "AGENTBOX_DOCKER_IMAGE",
-	.help = "image of boxes that ask for none (default: one of Debian that is made when it is "
+	.help = "image of boxes that ask for none (default: what prepare made, or makes when it is "
 		"first needed)",
 };
 
-static const struct abx_option *const options[] = {
-	&option_host, &option_context, &option_cert_path, &option_tls_verify, &option_image, NULL};
+static const struct abx_option option_packages = {
+	ABX_INIT(struct abx_option),
+	.type = ABX_OPT_LIST,
+	.name = "packages",
+	.env = "AGENTBOX_DOCKER_PACKAGES",
+	.help = "Debian packages of images that prepare makes (default: what an agent needs)",
+};
+
+static const struct abx_option *const options[] = {&option_host,
+						   &option_context,
+						   &option_cert_path,
+						   &option_tls_verify,
+						   &option_image,
+						   &option_packages,
+						   NULL};
 
 static const struct abx_cloud_backend backend = {
 	ABX_BACKEND_PREFIX("docker", DOCKER_VERSION),
 	.summary = "Boxes as containers of a Docker engine",
 	.caps = ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY |
-		ABX_CAP_MEMORY_PAUSE,
+		ABX_CAP_MEMORY_PAUSE | ABX_CAP_NEEDS_BASE,
 	.thread_model = ABX_THREADS_PARALLEL,
 	.options = options,
 	.init = docker_init,

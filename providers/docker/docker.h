@@ -195,8 +195,10 @@ int32_t docker_put_tar(struct abx_session *s, struct abx_call *call, const struc
 int32_t docker_get_tar(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		       const struct abx_transfer *t);
 
-/* image.c */
+/* build.c */
 int32_t docker_prepare(struct abx_session *s, struct abx_call *call, const struct abx_prepare *p);
+
+/* image.c */
 int32_t docker_image_list(struct abx_session *s, struct abx_call *call,
 			  const struct abx_list_req *req);
 int32_t docker_image_delete(struct abx_session *s, struct abx_call *call, const char *ref);
@@ -210,11 +212,10 @@ int32_t docker_import(struct abx_session *s, struct abx_call *call, int fd, cons
 		      const struct abx_kv *labels, uint32_t n_labels, char id[80]);
 bool docker_image_there(struct abx_session *s, struct abx_call *call, const char *ref);
 
-/* base.c: the image of boxes that ask for none, made when it is not there. */
-int32_t docker_base(struct abx_session *s, struct abx_call *call, const char **ret_image);
-/* A root of a suite ("debian:bookworm"), as an unlinked tar file. */
+/* base.c: a root of a suite ("debian:bookworm"), as an unlinked tar file.  packages NULL: the usual
+ * ones.  ABX_EBROKEN, with nothing said: mmdebstrap is not installed. */
 int32_t docker_bootstrap(struct abx_session *s, struct abx_call *call, const char *from,
-			 int *ret_fd);
+			 const char *packages, int *ret_fd);
 
 /* docker.c */
 int32_t docker_verify(struct abx_session *s, struct abx_call *call);

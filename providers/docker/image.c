@@ -1,82 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Images: made of a root file system, fetched by their names, listed, removed. */
 #include <string.h>
-#include <sys/stat.h>
 
-#include "abxsdk/suite.h"
 #include "providers/docker/docker.h"
-
-#define REPOSITORY "agentbox"
-#define LINE_MAX_BYTES ((size_t)1 << 20)
-
-/* One JSON object a line, with HTTP 200 also when it fails half-way. */
-struct lines {
-	struct abx_call *call;
-	struct abx_buf line;
-	char id[80];	 /* of what was imported */
-	char error[400]; /* "" */
-	bool done;	 /* something was said */
-};
-
-static void take_line(struct lines *l)
-{
-	const cJSON *detail = NULL;
-	const char *text = NULL, *progress = NULL;
-	cJSON *doc = NULL;
-
-	if (abx_json_parse(abx_buf_str(&l->line), l->line.len, LINE_MAX_BYTES, &doc) < 0)
-		return;
-	l->done = true;
-	if (abx_json_obj(doc, "errorDetail", &detail) == 0 && detail)
-		(void)abx_json_str(detail, "message", 65536, &text);
-	if (!text)
-		(void)abx_json_str(doc, "error", 65536, &text);
-	if (text) {
-		(void)snprintf(l->error, sizeof(l->error), "%.*s", (int)strcspn(text, "\r\n"),
-			       text);
-	} else if (abx_json_str(doc, "status", 65536, &text) == 0 && text) {
-		(void)abx_json_str(doc, "id", 65536, &progress);
-		if (strncmp(text, "sha256:", 7) == 0 && docker_is_word(text))
-			(void)snprintf(l->id, sizeof(l->id), "%.79s", text);
-		(void)docker_host->progress(l->call, 0, 0, text);
-	}
-	cJSON_Delete(doc);
-}
-
-static int32_t on_lines(void *ctx, const void *data, size_t len)
-{
-	struct lines *l = ctx;
-	const char *at = data;
-
-	while (len) {
-		const char *end = memchr(at, '\n', len);
-		size_t n = end ? (size_t)(end - at) : len;
-
-		abx_buf_add(&l->line, at, n);
-		if (l->line.failed)
-			return ABX_EPROTO;
-		if (end) {
-			take_line(l);
-			abx_buf_reset(&l->line);
-			n++;
-		}
-		at += n;
-		len -= n;
-	}
-	return ABX_OK;
-}
-
-static int32_t judge(struct abx_call *call, struct lines *l, const char *what)
-{
-	if (l->line.len)
-		take_line(l);
-	abx_buf_release(&l->line);
-	if (*l->error)
-		return docker_fail(call, ABX_EINVAL, NULL, "%s: %s", what, l->error);
-	if (!l->done)
-		return docker_fail(call, ABX_ENETWORK, NULL, "%s: the engine broke off", what);
-	return ABX_OK;
-}
+#include "providers/docker/lines.h"
 
 /* Of NAME[:TAG], where the tag begins; NULL: it has none, or a digest. */
 static const char *tag_of(const char *image)
@@ -88,8 +15,9 @@ static const char *tag_of(const char *image)
 
 int32_t docker_pull(struct abx_session *s, struct abx_call *call, const char *image)
 {
-	struct lines l = {.call = call, .line = ABX_BUF_INIT(LINE_MAX_BYTES)};
-	const struct docker_request q = {.method = "POST", .sink = on_lines, .sink_ctx = &l};
+	struct docker_lines l = DOCKER_LINES_INIT(call);
+	const struct docker_request q = {
+		.method = "POST", .sink = docker_lines_feed, .sink_ctx = &l};
 	abx_auto(abx_buf) struct abx_buf name = ABX_BUF_INIT(4096);
 	const char *tag = tag_of(image);
 	struct docker_answer a = {.status = 0};
@@ -110,12 +38,12 @@ int32_t docker_pull(struct abx_session *s, struct abx_call *call, const char *im
 		return docker_no_memory(call);
 	r = docker_ask(s, call, &q, &a, "/images/create?fromImage=%s", name.data);
 	if (r == ABX_OK && a.status == 200)
-		r = judge(call, &l, what);
+		r = docker_lines_judge(&l, what);
 	else if (r == ABX_OK)
 		r = docker_fail(call, ABX_EINVAL,
 				"agentbox prepare --from makes an image of a root file system",
 				"%s: %.300s", what, a.message);
-	abx_buf_release(&l.line);
+	docker_lines_release(&l);
 	docker_answer_release(&a);
 	return r;
 }
@@ -123,9 +51,9 @@ int32_t docker_pull(struct abx_session *s, struct abx_call *call, const char *im
 int32_t docker_import(struct abx_session *s, struct abx_call *call, int fd, const char *ref,
 		      const struct abx_kv *labels, uint32_t n_labels, char id[80])
 {
-	struct lines l = {.call = call, .line = ABX_BUF_INIT(LINE_MAX_BYTES)};
+	struct docker_lines l = DOCKER_LINES_INIT(call);
 	const struct docker_request q = {.method = "POST",
-					 .sink = on_lines,
+					 .sink = docker_lines_feed,
 					 .sink_ctx = &l,
 					 .body_fd = fd,
 					 .content_type = "application/x-tar"};
@@ -149,12 +77,12 @@ int32_t docker_import(struct abx_session *s, struct abx_call *call, int fd, cons
 	if (r == ABX_OK)
 		r = docker_expect(call, &a, "import of image %.200s", ref);
 	if (r == ABX_OK)
-		r = judge(call, &l, "import of the image");
+		r = docker_lines_judge(&l, "import of the image");
 	if (r == ABX_OK && !*l.id)
 		r = docker_fail(call, ABX_EPROTO, NULL, "Docker engine: an image without id");
 	if (r == ABX_OK)
 		(void)snprintf(id, 80, "%s", l.id);
-	abx_buf_release(&l.line);
+	docker_lines_release(&l);
 	docker_answer_release(&a);
 	return r;
 }
@@ -167,73 +95,6 @@ bool docker_image_there(struct abx_session *s, struct abx_call *call, const char
 
 	docker_answer_release(&a);
 	return r == ABX_OK && a.status == 200;
-}
-
-/* Labels by which it is found again, quoted in a way that values cannot leave. */
-static int32_t check_labels(struct abx_call *call, const struct abx_kv *labels, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (strpbrk(labels[i].key, "\"\\$= \r\n") || strpbrk(labels[i].value, "\"\\$\r\n"))
-			return docker_fail(call, ABX_EINVAL, NULL, "label %.100s: not plain text",
-					   labels[i].key);
-	return ABX_OK;
-}
-
-static int32_t refuse(struct abx_call *call, const struct abx_prepare *p)
-{
-	const char *what = p->dockerfile && *p->dockerfile ? "Dockerfiles"
-			   : p->n_steps			   ? "build steps"
-			   : p->script && *p->script	   ? "scripts"
-			   : p->n_args			   ? "build arguments"
-			   : p->size && *p->size	   ? "sizes"
-			   : p->location && *p->location   ? "locations"
-							   : NULL;
-
-	if (what)
-		return docker_fail(
-			call, ABX_ENOTSUP,
-			"docker build, and create --image NAME; or a root file system as "
-			"tar",
-			"prepare: %s: not supported", what);
-	if (p->from_fd < 0 && !(p->from && abx_suite_is(p->from)))
-		return docker_fail(call, ABX_EINVAL,
-				   "debian:SUITE, ubuntu:SUITE or a tar file; what the engine has "
-				   "or can pull needs no preparing: create --image NAME",
-				   "prepare: %.200s: not something to prepare from",
-				   p->from ? p->from : "(nothing)");
-	return ABX_OK;
-}
-
-/* Any name, as one that the engine takes; tags distinguish names, not images. */
-static void tag_for(const char *name, char *out, size_t size)
-{
-	size_t n = (size_t)snprintf(out, size, REPOSITORY "/prepared:");
-
-	for (; *name && n + 1 < size; name++)
-		out[n++] = strchr("abcdefghijklmnopqrstuvwxyz0123456789._-", *name) ? *name : '-';
-	out[n] = '\0';
-}
-
-int32_t docker_prepare(struct abx_session *s, struct abx_call *call, const struct abx_prepare *p)
-{
-	abx_autoclose int made = -1;
-	char ref[160], id[80];
-	struct abx_snapshot snap = {ABX_INIT(struct abx_snapshot), .ref = id, .name = p->name,
-				    .labels = p->labels, .n_labels = p->n_labels};
-	int fd = p->from_fd;
-	int32_t r = refuse(call, p);
-
-	if (r == ABX_OK)
-		r = check_labels(call, p->labels, p->n_labels);
-	if (r == ABX_OK && fd < 0) {
-		r = docker_bootstrap(s, call, p->from, &made);
-		fd = made;
-	}
-	if (r != ABX_OK)
-		return r;
-	tag_for(p->name ? p->name : "default", ref, sizeof(ref));
-	r = docker_import(s, call, fd, ref, p->labels, p->n_labels, id);
-	return r == ABX_OK ? docker_host->emit_snapshot(call, &snap) : r;
 }
 
 struct labels {
@@ -309,16 +170,73 @@ int32_t docker_image_list(struct abx_session *s, struct abx_call *call,
 	return docker_images(s, call, req, "agentbox", emit_image);
 }
 
-int32_t docker_image_delete(struct abx_session *s, struct abx_call *call, const char *ref)
+/* What an engine that died has left of a build: containers of ours that are no boxes. */
+static int32_t remove_builders(struct abx_session *s, struct abx_call *call, const char *ref)
+{
+	const struct docker_request q = {.method = "GET", .idempotent = true};
+	struct docker_answer a = {.status = 0};
+	const cJSON *item;
+	int32_t r = docker_ask(s, call, &q, &a,
+			       "/containers/json?all=1&filters=%%7B%%22ancestor%%22%%3A%%5B%%22%s"
+			       "%%22%%5D%%2C%%22label%%22%%3A%%5B%%22agentbox%%22%%5D%%7D",
+			       ref);
+
+	if (r == ABX_OK && a.status == 200)
+		cJSON_ArrayForEach(item, a.doc) {
+			const char *id = docker_text(item, "Id");
+
+			if (r != ABX_OK || !docker_is_word(id) ||
+			    *docker_text(docker_part(item, "Labels"), DOCKER_LABEL_NAME))
+				continue;
+			(void)docker_do(s, call, "DELETE", "what is left of a build",
+					"/containers/%s?force=1&v=1", id);
+		}
+	docker_answer_release(&a);
+	return r;
+}
+
+static int32_t delete_it(struct abx_session *s, struct abx_call *call, const char *ref, bool force,
+			 struct docker_answer *a)
 {
 	const struct docker_request q = {.method = "DELETE"};
+
+	docker_answer_release(a);
+	return docker_ask(s, call, &q, a, "/images/%s?force=%d", ref, force);
+}
+
+/* What others are made of goes with the last of them, once it has no name. */
+static int32_t take_names(struct abx_session *s, struct abx_call *call, const char *ref)
+{
+	const struct docker_request q = {.method = "GET", .idempotent = true};
+	struct docker_answer image = {.status = 0}, a = {.status = 0};
+	const cJSON *name;
+	int32_t r = docker_ask(s, call, &q, &image, "/images/%s/json", ref);
+
+	cJSON_ArrayForEach(name, cJSON_GetObjectItemCaseSensitive(image.doc, "RepoTags"))
+		if (r == ABX_OK && cJSON_IsString(name) && docker_is_word(name->valuestring))
+			r = delete_it(s, call, name->valuestring, false, &a);
+	docker_answer_release(&a);
+	docker_answer_release(&image);
+	return r;
+}
+
+int32_t docker_image_delete(struct abx_session *s, struct abx_call *call, const char *ref)
+{
 	struct docker_answer a = {.status = 0};
 	int32_t r;
 
 	if (!docker_is_word(ref))
 		return docker_fail(call, ABX_EINVAL, NULL, "image: not a reference");
-	r = docker_ask(s, call, &q, &a, "/images/%s?force=1", ref);
-	if (r == ABX_OK && a.status == 409)
+	r = remove_builders(s, call, ref);
+	if (r == ABX_OK)
+		r = delete_it(s, call, ref, false, &a);
+	/* With force also what a stopped box was made of goes, which no snapshot can be made of
+	 * then: that is for images with several names only. */
+	if (r == ABX_OK && a.status == 409 && strstr(a.message, "multiple repositories"))
+		r = delete_it(s, call, ref, true, &a);
+	if (r == ABX_OK && a.status == 409 && strstr(a.message, "dependent child images"))
+		r = take_names(s, call, ref);
+	else if (r == ABX_OK && a.status == 409)
 		r = docker_fail(call, ABX_ESTATE, "destroy the boxes that were made of it first",
 				"remove image %.200s: %.300s", ref, a.message);
 	else if (r == ABX_OK && a.status != 404)

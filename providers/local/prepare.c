@@ -67,9 +67,7 @@ static const char *option(const struct abx_prepare *p, const char *key, const ch
 /* Names of packages, one after another: they go into a list of mmdebstrap's. */
 static int32_t check_packages(struct abx_call *call, const char *packages)
 {
-	size_t n = strspn(packages, "abcdefghijklmnopqrstuvwxyz0123456789+-.:,");
-
-	if (!packages[n] && packages[0] != '-')
+	if (abx_suite_packages_ok(packages))
 		return ABX_OK;
 	return local_fail(call, ABX_EINVAL, "names of packages, separated by commas",
 			  "local.packages: %.200s: not a list of packages", packages);

@@ -15,7 +15,15 @@
 #define CONFIG_MAX_BYTES ((size_t)64 << 10)
 #define NAME_MAX_BYTES 40
 
-const char abx_suite_packages[] = "sudo,git,ca-certificates,zstd,curl,procps,less,tmux";
+const char abx_suite_packages[] = "sudo,git,ca-certificates,zstd,curl,procps,less,tmux,"
+				  "jq,openssh-client,patch,ripgrep,unzip,xz-utils";
+
+bool abx_suite_packages_ok(const char *packages)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789+-.:,";
+
+	return !packages[strspn(packages, allowed)] && packages[0] != '-';
+}
 
 struct distribution {
 	const char *name, *components, *main, *security;

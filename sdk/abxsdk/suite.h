@@ -49,6 +49,8 @@ struct abx_suite {
 bool abx_suite_is(const char *from);
 /* Packages of a suite beyond the essential ones and apt, when nobody says otherwise. */
 extern const char abx_suite_packages[];
+/* Names of packages, separated by commas, that can stand in a list of mmdebstrap's. */
+bool abx_suite_packages_ok(const char *packages);
 /* 0 or -errno. */
 int abx_suite_make(struct abx_suite *su, const struct abx_suite_how *how);
 void abx_suite_release(struct abx_suite *su);

@@ -464,6 +464,8 @@ struct abx_policy { /* set_egress, set_inbound */
 #define ABX_CAP_MEMORY_PAUSE (UINT64_C(1) << 10) /* pause keeps processes */
 #define ABX_CAP_TIMEOUT_ADDS (UINT64_C(1) << 11) /* renew adds to the deadline */
 #define ABX_CAP_TIMEOUT_IDLE (UINT64_C(1) << 12) /* the deadline is one of idleness */
+/* A box boots from an image only; the host prepares one, of a context, where none is named. */
+#define ABX_CAP_NEEDS_BASE (UINT64_C(1) << 13)
 
 /* thread_model; gaps leave room for models in between */
 #define ABX_THREADS_SERIAL 1000	  /* one operation at a time in the whole provider */

@@ -5,6 +5,8 @@
 #	. "${0%/*}/docker-functions.sh"     first thing, instead of ../cli/functions.sh
 #	docker_engine            one of this test's own; or else the one that answers; or skip_all
 #	docker_root FILE.tar     a root file system of this machine's programs, enough for a box
+#	docker_api METHOD PATH   what that engine answers, bypassing agentbox
+#	docker_fake_suite TAR    from now on mmdebstrap takes no time: what it makes is this
 #
 # An engine of the test's own has its data in $T, and namespaces of its own for mounts and
 # processes; it shares a network namespace with the test, which runs itself again for that, so
@@ -69,6 +71,33 @@ docker_stop()
 docker_is_gone()
 {
 	! kill -0 "${docker_child:-2147483647}" 2>/dev/null
+}
+
+docker_api()
+{
+	perl -MIO::Socket::UNIX -e '
+		my ($host, $method, $path) = @ARGV;
+		$host =~ s,^unix://,,;
+		my $s = IO::Socket::UNIX->new(Peer => $host || "/var/run/docker.sock") or die $!;
+		print $s "$method $path HTTP/1.0\r\n\r\n";
+		$s->flush;
+		local $/;
+		my $all = <$s>;
+		$all =~ s/^.*?\r\n\r\n//s;
+		print $all;
+	' "${DOCKER_HOST-}" "$1" "$2"
+}
+
+docker_fake_suite()
+{
+	mkdir -p "$T/fake" || exit 99
+	cat >"$T/fake/mmdebstrap" <<END
+#!/bin/sh
+echo 'mmdebstrap is at it' >&2
+cat '$1'
+END
+	chmod 755 "$T/fake/mmdebstrap"
+	PATH=$T/fake:$PATH
 }
 
 docker_programs='sh cat chmod chown cksum cmp comm cp cut date dd df diff dirname du env expr false

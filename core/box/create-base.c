@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* The image of boxes for which nobody named one. */
+#include "core/base/prepare.h"
+#include "core/box/create-io.h"
+#include "core/util/log.h"
+#include "core/util/mem.h"
+
+static struct abx_preparer preparer(const struct abx_creating *c)
+{
+	return (struct abx_preparer){.home = &c->app->home,
+				     .db = c->app->db,
+				     .cloud = c->cloud,
+				     .config = c->config,
+				     .cancel_fd = c->app->host.cancel_fd};
+}
+
+bool abx_create_has_own_image(const struct abx_creating *c)
+{
+	abx_autofree char *key = abx_xasprintf("%s.image", abx_cloud_name(c->cloud));
+	const char *value = abx_config_get(c->config, key, NULL);
+
+	return value && *value;
+}
+
+void abx_create_judge_base(const struct abx_creating *c, const struct abx_prepared *base)
+{
+	const struct abx_preparer p = preparer(c);
+	bool current = true;
+
+	if (abx_prepare_is_current(&p, base, &current, NULL) == 0 && !current)
+		abx_warn("the image that boxes boot from at %s was made of something else than one "
+			 "would be now (agentbox prepare --provider %s makes it anew)",
+			 abx_cloud_name(c->cloud), abx_cloud_name(c->cloud));
+}
+
+int abx_create_make_base(struct abx_creating *c, struct abx_err *err)
+{
+	const struct abx_preparer p = preparer(c);
+	const struct abx_prepare_request req = {.log = c->req->build_log};
+	struct abx_prepared made = {.name = NULL};
+	bool is_new;
+	int r;
+
+	if (c->image || c->origin.point.ref || !(abx_cloud_caps(c->cloud) & ABX_CAP_NEEDS_BASE) ||
+	    abx_create_has_own_image(c))
+		return 0;
+	abx_note("no image is prepared at %s yet: making one of " ABX_PREPARE_FROM
+		 ", once; this takes minutes",
+		 abx_cloud_name(c->cloud));
+	r = abx_prepare_image(&p, &req, &made, &is_new, err);
+	if (r < 0)
+		return r;
+	c->image = abx_xstrdup(made.ref);
+	abx_prepared_release(&made);
+	return 0;
+}
