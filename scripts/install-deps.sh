@@ -8,11 +8,12 @@ export LC_ALL
 usage()
 {
 	cat <<'END'
-usage: install-deps.sh [--test] [--list]
+usage: install-deps.sh [--docker] [--test] [--list]
 
 Installs the packages that are missing with apt-get, on Debian 12 or newer and on Ubuntu 24.04
 or newer, as root or through sudo.  On another system it names what is missing and stops.
 
+  --docker also an engine for the provider docker, and what makes the image of its boxes
   --test   also what `make check` and scripts/check.sh need
   --list   print the names of the packages and install nothing
 END
@@ -55,8 +56,8 @@ test|acl|command setfacl|gives boxes of ordinary users access to what is mounted
 test|iputils-ping|command ping|asks from a box whether pings get out
 test|e2fsprogs|command mkfs.ext4|makes a file system with quotas to test --disk on
 test|git-lfs|command git-lfs|repositories that use Git LFS
-test|mmdebstrap|command mmdebstrap|makes images of a Debian suite; recommended for local
-test|docker.io|command dockerd|the Docker engine that the docker provider is tried on
+docker+test|mmdebstrap|command mmdebstrap|makes images of a Debian suite; recommended for local
+docker+test|docker.io|command dockerd|the Docker engine that the docker provider is tried on
 test|zstd|command zstd|unpacks what test providers are sent compressed
 test|xz-utils|command xz|packs the tarball in make distcheck
 END
@@ -72,7 +73,8 @@ kinds='build run'
 list=
 for arg in "$@"; do
 	case $arg in
-	--test) kinds='build run test' ;;
+	--docker) kinds="$kinds docker" ;;
+	--test) kinds="$kinds test" ;;
 	--list) list=1 ;;
 	-h | --help)
 		usage
@@ -89,7 +91,7 @@ wanted()
 {
 	requirements | while IFS='|' read -r kind package probe why; do
 		case " $kinds " in
-		*" $kind "*) printf '%s|%s|%s\n' "$package" "$probe" "$why" ;;
+		*" ${kind%+*} "* | *" ${kind#*+} "*) printf '%s|%s|%s\n' "$package" "$probe" "$why" ;;
 		esac
 	done
 }

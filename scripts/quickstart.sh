@@ -12,7 +12,8 @@ usage: quickstart.sh [--provider NAME] [--small]
 Installs what is missing (scripts/install-deps.sh), builds agentbox in build/, and shows one
 whole round with a git repository: create, exec, diff, download, destroy. The repository is a
 clone of this one; with --small, or where this is no clone, one of three files made for it.
-Nothing but the packages and build/ is left behind.
+With --provider docker it is one of two scripts, and where no Docker engine answers, root gets
+one for this round.  Nothing but the packages and build/ is left behind.
 END
 }
 
@@ -63,10 +64,29 @@ clean_up()
 	if [ -e "$AGENTBOX_HOME" ]; then
 		agentbox destroy --all -y --force >"$scratch/log" 2>&1 </dev/null ||
 			cat "$scratch/log"
+		[ "$provider" != docker ] ||
+			agentbox image rm default --provider docker -y >"$scratch/log" 2>&1 || :
 	fi
+	stop_docker
 	rm -rf "$scratch"
 	exit "$code"
 }
+docker_pid=
+stop_docker()
+{
+	[ -n "$docker_pid" ] || return 0
+	# unshare itself hears no other signal, and takes the engine and its processes along.
+	child=$(tr -d ' ' <"/proc/$docker_pid/task/$docker_pid/children")
+	kill -KILL "$docker_pid"
+	wait "$docker_pid" || :
+	until_true 50 docker_ended || :
+}
+
+docker_ended()
+{
+	! kill -0 "${child:-2147483647}" 2>"$scratch/log"
+}
+
 trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' HUP TERM
@@ -116,6 +136,51 @@ must()
 {
 	show "$@"
 	[ "$code" -eq 0 ] || die "'$*' failed with exit code $code"
+}
+
+# Try it so often, five times a second.
+until_true()
+{
+	tries=$1
+	shift
+	until "$@"; do
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || return 1
+		sleep 0.2
+	done
+}
+
+docker_answers()
+{
+	agentbox doctor --provider docker 2>&1 | grep -q '^docker: engine *ok'
+}
+
+docker_settled()
+{
+	! kill -0 "$docker_pid" 2>"$scratch/log" || docker_answers
+}
+
+# The machine's engine, else one with its data here and namespaces of its own.
+find_docker()
+{
+	! docker_answers || return 0
+	[ -z "${DOCKER_HOST:-}" ] || die "no Docker engine answers at $DOCKER_HOST"
+	[ "$(id -u)" -eq 0 ] ||
+		die 'no Docker engine answers (start it: sudo systemctl start docker)'
+	say 'No Docker engine answers, so one is started for this round, without a network.'
+	mkdir "$scratch/docker"
+	DOCKER_HOST=unix://$scratch/docker/sock
+	export DOCKER_HOST
+	unshare --net --mount --pid --fork --kill-child --mount-proc \
+		dockerd --data-root "$scratch/docker/data" --exec-root "$scratch/docker/exec" \
+		-H "$DOCKER_HOST" -p "$scratch/docker/pid" >"$scratch/docker/log" 2>&1 \
+		</dev/null &
+	docker_pid=$!
+	until_true 150 docker_settled || :
+	docker_answers || {
+		tail -n 10 "$scratch/docker/log" >&2
+		die 'dockerd does not start (its last lines are above)'
+	}
 }
 
 build_agentbox()
@@ -197,17 +262,51 @@ work_in_small()
 	must agentbox exec quickstart -- make -s check
 }
 
+# The same without a compiler.
+make_scripts()
+{
+	mkdir "$scratch/average"
+	cd "$scratch/average"
+	cat >average.sh <<'END'
+# The average of some numbers.
+printf '%s\n' "$@" | awk '{ sum += $1 } END { print sum / (NR + 1) }'
+END
+	cat >check.sh <<'END'
+test "$(sh average.sh 1 2 6)" = 3 && echo good || { echo bad; exit 1; }
+END
+	git -c init.defaultBranch=main init -q .
+	git add .
+	git -c user.name='Quick Start' -c user.email=quickstart@example.org \
+		commit -qm 'Average of some numbers'
+}
+
+work_in_scripts()
+{
+	say 'Work in the box: see the test fail, mend the program, see it pass.'
+	show agentbox exec quickstart -- sh check.sh
+	[ "$code" -ne 0 ] || die 'the test was meant to fail before the change'
+	must agentbox exec quickstart -- sed -i 's,(NR + 1),NR,' average.sh
+	must agentbox exec quickstart -- sh check.sh
+}
+
 step '1/6 Packages'
-sh "$root/scripts/install-deps.sh"
+engine=
+[ "$provider" != docker ] || [ -n "${DOCKER_HOST:-}" ] || [ -S /var/run/docker.sock ] ||
+	engine=--docker
+sh "$root/scripts/install-deps.sh" ${engine:+"$engine"}
 
 step "2/6 Build, in $build"
 say 'This takes a minute the first time.'
 begun=$(date +%s)
 build_agentbox
+[ "$provider" != docker ] || find_docker
 say "Built $(agentbox version | head -n 1) in $(($(date +%s) - begun)) seconds."
 
 step '3/6 A git repository on this machine'
-if clone_this; then
+if [ "$provider" = docker ]; then
+	kind=scripts
+	make_scripts
+elif clone_this; then
 	kind=clone
 	say "A clone of $root, so that nothing there is touched:"
 else
@@ -222,6 +321,10 @@ step '4/6 The same repository in a box'
 # This round needs no network, which not every user of every machine can give to a box.
 case $provider in
 '' | local) egress=none ;;
+docker)
+	egress=none
+	say 'The first box of an install needs an image, which is made now; that takes a minute.'
+	;;
 *) egress= ;;
 esac
 must agentbox create -w "$here" -n quickstart -y ${provider:+--provider "$provider"} \
