@@ -2,6 +2,7 @@
 /* What happens, for those who ask. */
 #include "core/util/log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -9,6 +10,15 @@
 
 static bool verbose_on;
 static const char *debug_topics;
+
+/* The warnings that were shown; what does not fit is shown again. */
+#define SAID_MAX 64
+#define LINE_MAX_BYTES 2000
+static struct {
+	pthread_mutex_t lock;
+	char *text[SAID_MAX];
+	size_t n;
+} said = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void abx_log_init(bool verbose)
 {
@@ -42,9 +52,24 @@ bool abx_log_enabled(int level, const char *topic)
 	return topic_listed(topic);
 }
 
-static void emit(const char *prefix, const char *fmt, va_list ap) ABX_PRINTF(2, 0);
+/* Many boxes of one command lack the same. */
+static bool is_said(const char *text)
+{
+	bool found = false;
 
-static void emit(const char *prefix, const char *fmt, va_list ap)
+	(void)pthread_mutex_lock(&said.lock);
+	for (size_t i = 0; i < said.n && !found; i++)
+		found = strcmp(said.text[i], text) == 0;
+	if (!found && said.n < SAID_MAX && strlen(text) <= LINE_MAX_BYTES &&
+	    (said.text[said.n] = strdup(text)))
+		said.n++;
+	(void)pthread_mutex_unlock(&said.lock);
+	return found;
+}
+
+static void emit(const char *prefix, bool once, const char *fmt, va_list ap) ABX_PRINTF(3, 0);
+
+static void emit(const char *prefix, bool once, const char *fmt, va_list ap)
 {
 	char *text = NULL;
 	int saved = errno;
@@ -54,7 +79,9 @@ static void emit(const char *prefix, const char *fmt, va_list ap)
 		text = NULL;
 	if (text)
 		abx_redact(text);
-	(void)fprintf(stderr, "agentbox: %s%.2000s\n", prefix, text ? text : "out of memory");
+	if (!once || !text || !is_said(text))
+		(void)fprintf(stderr, "agentbox: %s%.*s\n", prefix, LINE_MAX_BYTES,
+			      text ? text : "out of memory");
 	free(text);
 	errno = saved;
 }
@@ -69,7 +96,7 @@ void abx_log(int level, const char *topic, const char *fmt, ...)
 	emit(level == ABX_LOG_ERROR  ? "error: "
 	     : level == ABX_LOG_WARN ? "warning: "
 				     : "",
-	     fmt, ap);
+	     level == ABX_LOG_WARN, fmt, ap);
 	va_end(ap);
 }
 
@@ -78,7 +105,7 @@ void abx_warn(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	emit("warning: ", fmt, ap);
+	emit("warning: ", true, fmt, ap);
 	va_end(ap);
 }
 
@@ -87,6 +114,6 @@ void abx_note(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	emit("", fmt, ap);
+	emit("", false, fmt, ap);
 	va_end(ap);
 }

@@ -3,8 +3,8 @@
  * core/util/log.h: what happens, for those who ask.
  *
  * Silent by default.  `-v` shows info lines; AGENTBOX_DEBUG=topic[,topic...] (or `all`) shows
- * a topic's debug lines.  Warnings are always shown, once each.  Everything is redacted,
- * goes to stderr as one line, and leaves errno alone.  Thread-safe.
+ * a topic's debug lines.  Warnings are always shown, each text once a process.  Everything is
+ * redacted, goes to stderr as one line, and leaves errno alone.  Thread-safe.
  */
 #ifndef ABX_LOG_H
 #define ABX_LOG_H

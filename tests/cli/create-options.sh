@@ -220,6 +220,10 @@ s" 'local: the volume, the project and the setup are there'
 		no 'local: nothing is reached' ab exec alone -- timeout 5 sh -c \
 			'exec 3<>/dev/tcp/192.0.2.1/80 || curl -sS -m 2 http://192.0.2.1/'
 		ok 'local: egress is known later' ab destroy alone -y
+		run ab create $L -n same --count 3
+		is "$status" 0 'local: three at once'
+		is "$(printf '%s\n' "$err" | sort | uniq -d)" '' 'local: what all lack is said once'
+		ok 'local: the three are gone' ab destroy same-1 same-2 same-3 -y
 		one_line_error 1 ': --size: .*\(use --cpu, --memory' \
 			'local: no sizes' ab create $L --size x
 		one_line_error 1 ': --location: ' 'local: one place' ab create $L --location eu
