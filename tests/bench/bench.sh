@@ -35,14 +35,23 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' HUP TERM
 
+# What git does in the background is no part of what is measured.
+quiet_repo() # DIR
+{
+	git -C "$1" -c init.defaultBranch=main init -q .
+	git -C "$1" config user.name Bench
+	git -C "$1" config user.email bench@example.org
+	git -C "$1" config gc.auto 0
+	git -C "$1" config gc.autoDetach false
+	git -C "$1" config maintenance.auto false
+}
+
 # 20 files of some KB and one commit: what is measured is the box, not the copying.
 make_repo()
 {
 	mkdir "$repo"
 	cd "$repo"
-	git -c init.defaultBranch=main init -q .
-	git config user.name Bench
-	git config user.email bench@example.org
+	quiet_repo "$repo"
 	for i in $(seq 20); do
 		seq "$i" 700 >"file$i.txt"
 	done
@@ -152,7 +161,8 @@ bench_many()
 	"$agentbox" destroy --all -y >/dev/null 2>&1
 }
 
-# The raw git steps of one create, for each of many at once, against as many creates.
+# The raw git steps of one create, for each of many at once, against as many creates, and against
+# one that makes as many.
 bench_crowd()
 {
 	: >"$scratch/raw"
@@ -169,11 +179,17 @@ bench_crowd()
 '
 	# shellcheck disable=SC2046 # one argument a line
 	"$pairs" "$crowd_runs" $(cat "$scratch/raw") \
-		--- $(cat "$scratch/none" "$scratch/each") >"$scratch/figures"
+		--- $(cat "$scratch/none" "$scratch/each") \
+		--- $(cat "$scratch/none") "$agentbox" create -w "$repo" -n "all@N@" \
+		--count "$crowd" -y >"$scratch/figures"
 	unset IFS
-	{ read -r floor _ _ floor_cpu && read -r ours _ kb ours_cpu; } <"$scratch/figures"
+	{
+		read -r floor _ _ floor_cpu && read -r ours _ _ ours_cpu && read -r all _ _ all_cpu
+	} <"$scratch/figures"
 	row "$crowd creates at once" "$floor" "$ours" '<= 1.5 x the raw git steps at once'
 	row '  processor time' "$floor_cpu" "$ours_cpu" ''
+	row "create --count $crowd" "$floor" "$all" '<= 1.5 x the raw git steps at once'
+	row '  processor time' "$floor_cpu" "$all_cpu" ''
 	"$agentbox" destroy --all -y --force >/dev/null 2>&1
 }
 
@@ -191,9 +207,7 @@ bench_large()
 				close($o) or die;
 			}
 		}' "$large"
-	git -C "$large" -c init.defaultBranch=main init -q .
-	git -C "$large" config user.name Bench
-	git -C "$large" config user.email bench@example.org
+	quiet_repo "$large"
 	git -C "$large" add .
 	git -C "$large" commit -qm Large
 	cat >"$scratch/tar-tar" <<-'END'
