@@ -45,4 +45,11 @@ void abx_create_judge_base(const struct abx_creating *c, const struct abx_prepar
 /* Make it, once, where the provider needs one and there is none. */
 int abx_create_make_base(struct abx_creating *c, struct abx_err *err);
 
+/* create.c */
+void abx_creating_release(struct abx_creating *c);
+
+/* create-look.c: the workspace as it was looked at for all; `spool` is this box's own. */
+int abx_create_borrow(struct abx_create_look *look, const char *spool, struct abx_seed **ret,
+		      struct abx_err *err);
+
 #endif

@@ -74,9 +74,27 @@ static int inspect(struct abx_creating *c, struct abx_err *err)
 	/* What a box on this machine costs is time; elsewhere nothing is made before the
 	 * workspace is known to be one that can be carried. */
 	if (abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL)
-		return abx_inspection_start(&c->look, c->workspace, spool, &c->how, err);
-	r = abx_seed_inspect(c->workspace, spool, &c->how, &c->seed, err);
+		return c->req->look
+			       ? 0
+			       : abx_inspection_start(&c->look, c->workspace, spool, &c->how, err);
+	r = c->req->look ? abx_create_borrow(c->req->look, spool, &c->seed, err)
+			 : abx_seed_inspect(c->workspace, spool, &c->how, &c->seed, err);
 	return r < 0 ? r : check_amount(c, err);
+}
+
+/* What was looked at while the box was made. */
+static int inspected(struct abx_creating *c, struct abx_err *err)
+{
+	abx_autofree char *spool = abx_home_path(&c->app->home, "tmp/%s", c->box.id);
+	int r = 0;
+
+	if (!c->seed) {
+		r = c->req->look ? abx_create_borrow(c->req->look, spool, &c->seed, err)
+				 : abx_inspection_finish(&c->look, &c->seed, err);
+		if (r == 0)
+			r = check_amount(c, err);
+	}
+	return r;
 }
 
 static int journal(struct abx_creating *c, const char *step, enum abx_journal_phase phase,
@@ -268,11 +286,8 @@ static int seed(struct abx_creating *c, struct abx_err *err)
 	if (c->origin.point.ref)
 		return adopt_origin(c, err);
 	r = abx_home_dir(&c->app->home, &dir, err, "boxes/%s", c->box.id);
-	if (r == 0 && !c->seed) {
-		r = abx_inspection_finish(&c->look, &c->seed, err);
-		if (r == 0)
-			r = check_amount(c, err);
-	}
+	if (r == 0)
+		r = inspected(c, err);
 	if (r == 0)
 		r = journal(c, "seed", ABX_JOURNAL_INTENT, NULL, err);
 	if (r < 0)
@@ -400,7 +415,7 @@ static void undo(struct abx_creating *c)
 			 c->box.name, why.text);
 }
 
-static void release(struct abx_creating *c)
+void abx_creating_release(struct abx_creating *c)
 {
 	abx_origin_release(&c->origin);
 	abx_seed_free(c->seed);
@@ -414,15 +429,6 @@ static void release(struct abx_creating *c)
 	free(c->workspace);
 	free(c->subdir);
 	free(c->image);
-}
-
-int abx_create_check(struct abx_app *app, const struct abx_create *req, struct abx_err *err)
-{
-	struct abx_creating c = {.app = app, .req = req, .lock = -1};
-	int r = abx_create_prepare(&c, err);
-
-	release(&c);
-	return r;
 }
 
 static void say_subdir(const struct abx_creating *c, struct abx_strv *notes)
@@ -462,6 +468,6 @@ int abx_create_box(struct abx_app *app, const struct abx_create *req, struct abx
 		*ret = c.box;
 		memset(&c.box, 0, sizeof(c.box));
 	}
-	release(&c);
+	abx_creating_release(&c);
 	return r;
 }

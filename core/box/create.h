@@ -42,6 +42,8 @@ struct abx_create {
 	/* What is said while an image is made that all boxes of a provider boot from; may be
 	 * NULL. */
 	const struct abx_log_sink *build_log;
+	/* Several boxes of this request: what it looked at.  NULL: each box looks for itself. */
+	struct abx_create_look *look;
 };
 
 /* What travelled: nothing, for a box from a snapshot. */
@@ -54,8 +56,13 @@ struct abx_created {
 	char ignored_names[256], skipped_name[256]; /* the first of them, printable */
 };
 
-/* Only what would be refused before anything is made. */
-int abx_create_check(struct abx_app *app, const struct abx_create *req, struct abx_err *err);
+/* For several boxes of one request, on several threads: refuses what would be refused before
+ * anything is made, and looks at the workspace once, on a thread of its own.  Lives, as `app` and
+ * what `req` points to do, until all boxes are made. */
+struct abx_create_look;
+int abx_create_look(struct abx_app *app, const struct abx_create *req, struct abx_create_look **ret,
+		    struct abx_err *err);
+void abx_create_look_free(struct abx_create_look *look);
 
 /* On success the box runs and its record is complete.  On failure nothing is left, or what
  * is left is recorded and the error says how to remove it. */

@@ -24,6 +24,7 @@ struct one {
 struct many {
 	struct abx_cli *cli;
 	const struct abx_create *req;
+	struct abx_create_look *look;
 	struct one *items;
 	unsigned int count;
 	atomic_uint next;
@@ -36,32 +37,34 @@ static int only_cancel(void *app, uint64_t done ABX_UNUSED, uint64_t total ABX_U
 	return abx_app_cancelled(app) ? ABX_ECANCELED : 0;
 }
 
-/* Database, home and provider are this thread's own. */
-static void make_one(const struct many *m, struct one *one)
+static void make_one(const struct many *m, struct abx_app *app, struct one *one)
 {
 	struct abx_create req = *m->req;
+
+	req.name = one->name;
+	req.look = m->look;
+	one->r = abx_create_box(app, &req, &one->box, &one->created, &one->err);
+}
+
+/* Database, home and provider are each thread's own. */
+static void *work(void *arg)
+{
+	struct many *m = arg;
 	struct abx_app app;
 
 	abx_app_init(&app);
 	app.host.cancel_fd = m->cli->app.host.cancel_fd;
 	app.host.progress = only_cancel;
 	app.host.progress_ctx = &app;
-	req.name = one->name;
-	one->r = abx_create_box(&app, &req, &one->box, &one->created, &one->err);
-	abx_app_release(&app);
-}
-
-static void *work(void *arg)
-{
-	struct many *m = arg;
-
 	for (;;) {
 		unsigned int i = atomic_fetch_add(&m->next, 1);
 
 		if (i >= m->count)
-			return NULL;
-		make_one(m, &m->items[i]);
+			break;
+		make_one(m, &app, &m->items[i]);
 	}
+	abx_app_release(&app);
+	return NULL;
 }
 
 static void make_all(struct many *m)
@@ -133,7 +136,7 @@ int abx_create_many(struct abx_cli *cli, const struct abx_create *req, unsigned 
 		    struct abx_err *err)
 {
 	struct many m = {.cli = cli, .req = req, .count = count};
-	int r = abx_create_check(&cli->app, req, err);
+	int r = abx_create_look(&cli->app, req, &m.look, err);
 
 	if (r < 0)
 		return r;
@@ -158,5 +161,6 @@ int abx_create_many(struct abx_cli *cli, const struct abx_create *req, unsigned 
 		abx_strv_release(&m.items[i].created.notes);
 	}
 	free(m.items);
+	abx_create_look_free(m.look);
 	return r;
 }

@@ -314,8 +314,22 @@ static int inspect(struct abx_seed *s, struct abx_err *err)
 	return r;
 }
 
+/* What was only borrowed is left to its owner. */
+static void give_back(struct abx_seed *s)
+{
+	const struct abx_seed_files none = {NULL, 0, 0, 0, 0, 0, NULL, {NULL, 0, 0}};
+
+	s->repos = NULL;
+	s->n_repos = 0;
+	s->files = none;
+	s->root_fd = -1;
+	s->borrowed = false;
+}
+
 static void forget(struct abx_seed *s)
 {
+	if (s->borrowed)
+		give_back(s);
 	for (size_t i = 0; i < s->n_repos; i++)
 		abx_seed_repo_free(s->repos[i]);
 	free(s->repos);
@@ -391,6 +405,37 @@ int abx_seed_inspect(const char *workspace, const char *spool, const struct abx_
 	else
 		*ret = s;
 	return r;
+}
+
+/* A pack that is still being made, and contents whose ids are found out as they are sent, are
+ * written down where they belong. */
+bool abx_seed_may_lend(const struct abx_seed *s)
+{
+	bool may = !s->taken.len && !s->moved;
+
+	for (size_t i = 0; i < s->n_repos && may; i++)
+		may = s->repos[i]->packed && !(s->repos[i]->want.clean && s->repos[i]->lfs.len);
+	return may;
+}
+
+struct abx_seed *abx_seed_borrow(const struct abx_seed *from, const char *spool)
+{
+	struct abx_seed *s = abx_xcalloc(1, sizeof(*s));
+
+	s->workspace = abx_xstrdup(from->workspace);
+	memcpy(s->shown, from->shown, sizeof(s->shown));
+	s->options = from->options;
+	open_spool(s, spool);
+	s->borrowed = true;
+	s->root_fd = from->root_fd;
+	s->files = from->files;
+	s->repos = from->repos;
+	s->n_repos = from->n_repos;
+	for (size_t i = 0; i < from->notes.len; i++)
+		abx_strv_add(&s->notes, from->notes.items[i]);
+	s->info = from->info;
+	s->info.notes = &s->notes;
+	return s;
 }
 
 void abx_seed_free(struct abx_seed *s)

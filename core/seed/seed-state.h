@@ -76,6 +76,7 @@ struct abx_seed {
 	struct abx_seed_files files; /* of all repositories, each after the one it lies in */
 	struct abx_seed_repo **repos;
 	size_t n_repos;
+	bool borrowed;		  /* files, repositories and root_fd are another seed's, to read */
 	unsigned int round;	  /* how often it was looked at before */
 	bool moved;		  /* something changed while it was read: look again */
 	struct abx_strv unsteady; /* files that did, in any round */

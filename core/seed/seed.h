@@ -64,6 +64,13 @@ bool abx_is_branch_name(const char *name);
 int abx_seed_inspect(const char *workspace, const char *spool, const struct abx_seed_options *o,
 		     struct abx_seed **ret, struct abx_err *err);
 void abx_seed_free(struct abx_seed *seed);
+
+/* The same state for one more box, on another thread perhaps: what `from` found is only read.
+ * `from`, and what its options point to, outlive the new seed, which looks for itself, with
+ * `spool`, when somebody works in the workspace.  Only where it may be lent: after
+ * abx_seed_weigh(), and not where what is sent is still to be found out. */
+bool abx_seed_may_lend(const struct abx_seed *seed);
+struct abx_seed *abx_seed_borrow(const struct abx_seed *from, const char *spool);
 const struct abx_seed_info *abx_seed_info(const struct abx_seed *seed);
 
 /* Wait until it is known how much all of it is: abx_seed_info()->pack_bytes.  stop_fd readable

@@ -111,15 +111,25 @@ static void take(struct abx_file_writer *w, struct abx_seed_file *f, struct stat
 		st->st_mtim.tv_sec++;
 }
 
+static void remember_hash(struct abx_file_writer *w, const struct abx_seed_file *f,
+			  const struct stat *st, struct abx_sha1 *hash)
+{
+	char oid[ABX_SHA1_HEX_BYTES];
+
+	abx_sha1_hex(hash, oid);
+	abx_manifest_add(w->sent, f->path, st, oid);
+}
+
 static void remember(struct abx_file_writer *w, const struct abx_seed_file *f,
 		     const struct stat *st, struct abx_sha1 *hash)
 {
 	char oid[ABX_SHA1_HEX_BYTES];
 
-	if (f->has_oid)
-		abx_oid_hex(f->oid, oid);
-	else
-		abx_sha1_hex(hash, oid);
+	if (!f->has_oid) {
+		remember_hash(w, f, st, hash);
+		return;
+	}
+	abx_oid_hex(f->oid, oid);
 	abx_manifest_add(w->sent, f->path, st, oid);
 }
 
@@ -307,10 +317,9 @@ static int send_link(struct abx_file_writer *w, size_t i, int dirfd, const char 
 		r = abx_tar_symlink(w->tar, f->path, target, st.st_mtim.tv_sec, err);
 	if (r < 0)
 		return r;
-	f->has_oid = false;
 	abx_blob_id_init(&hash, (uint64_t)n);
 	abx_sha1_update(&hash, target, (size_t)n);
-	remember(w, f, &sent, &hash);
+	remember_hash(w, f, &sent, &hash);
 	return 0;
 }
 

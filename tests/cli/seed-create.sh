@@ -107,6 +107,27 @@ is "$(exact_sum "$repo")" "$before" 'B018 the repository too'
 is "$(git -C "$repo" for-each-ref | wc -l)" 1 'B018 no branch was made'
 ab destroy --all -y >/dev/null 2>&1
 
+# Of one command: git looks once for all of them.
+mkdir "$T/bin"
+printf '#!/bin/sh\necho "$*" >>"%s/asked"\nPATH=%s exec git "$@"\n' "$T" "$PATH" >"$T/bin/git"
+chmod 755 "$T/bin/git"
+for p in $providers; do
+	rm -f "$T/asked"
+	(PATH=$T/bin:$PATH && ab create --provider "$p" -w "$repo" -n at-once --count 4 -y) \
+		>"$T/at-once" 2>&1
+	is "$(grep -c 'is running' "$T/at-once")" 4 "$p: four boxes of one command"
+	is "$(grep -c pack-objects "$T/asked")" 1 "$p: one pack for all of them"
+	is "$(ab list -g --json | sed -n 's/^.*"branch":.*"\(agentbox.*\)",$/\1/p' | sort)" \
+		"$(printf 'agentbox/at-once-%s\n' 1 2 3 4)" "$p: each with a branch of its own"
+	for i in 1 2 3 4; do
+		ab exec "at-once-$i" -n -- sh -c "$list_files" >"$T/at-once"
+		same "$T/want.files" "$T/at-once" "$p: all of it in box $i"
+	done
+	ab destroy --all -y >/dev/null 2>&1
+	is "$(ls "$AGENTBOX_HOME/tmp")" '' "$p: what it was put into is gone"
+done
+is "$(exact_sum "$repo")" "$before" 'the repository is as it was'
+
 # Plain directories.
 mkdir -p "$T/plain/empty" "$T/plain/a/b" "$T/none"
 printf 'x\n' >"$T/plain/a/b/x"

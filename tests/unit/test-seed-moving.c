@@ -9,6 +9,7 @@
 static const char *before_reading, *while_reading, *after_reading;
 static struct abx_box_io real;
 static bool done;
+static bool lent; /* another box has looked */
 
 static int put_stream(void *ctx, const char *path, abx_stream_fn produce, void *produce_ctx,
 		      struct abx_err *err)
@@ -45,17 +46,25 @@ static unsigned int seed_while(const char *then, struct abx_seed_result *ret)
 					       .branch = "agentbox/one",
 					       .manifest = manifest,
 					       .progress = on_progress};
-	struct abx_seed *seed = NULL;
+	struct abx_seed *seed = NULL, *other = NULL;
 	struct abx_box_io io;
 
 	real = io = seed_box_io();
 	io.put_stream = put_stream;
 	seed_tars = 0;
 	unit_ok(abx_seed_inspect(unit_path("host"), unit_path("spool"), NULL, &seed, &unit_err));
+	if (lent) {
+		unit_ok(abx_seed_weigh(seed, -1, &unit_err));
+		ck_assert(abx_seed_may_lend(seed));
+		sh("mkdir ../spool-2");
+		other = seed;
+		seed = abx_seed_borrow(other, unit_path("spool-2"));
+	}
 	if (then)
 		sh(then);
 	unit_ok(abx_seed_into_io(seed, &io, &target, ret, &unit_err));
 	abx_seed_free(seed);
+	abx_seed_free(other);
 	return seed_tars;
 }
 
@@ -74,6 +83,7 @@ static void check(const char *then, unsigned int rounds)
 static void setup(void)
 {
 	before_reading = while_reading = after_reading = NULL;
+	lent = false;
 	seed_setup();
 }
 
@@ -115,6 +125,31 @@ END_TEST
 
 START_TEST(commit_meanwhile)
 {
+	sh(REPO ":");
+	check("echo more >>a.txt && git commit -q -a -m meanwhile && git checkout -q -b other", 2);
+}
+END_TEST
+
+/* What was looked at for another box is as good, and left to that one. */
+START_TEST(borrowed)
+{
+	lent = true;
+	sh(REPO "echo u >u && ln -s u v && git add v && echo x >>b.txt");
+	check(NULL, 1);
+}
+END_TEST
+
+START_TEST(borrowed_and_file_changes)
+{
+	lent = true;
+	sh(REPO "echo x >c && git add c && git commit -q -m three");
+	check("echo more >>a.txt && rm c", 2);
+}
+END_TEST
+
+START_TEST(borrowed_and_commit_meanwhile)
+{
+	lent = true;
 	sh(REPO ":");
 	check("echo more >>a.txt && git commit -q -a -m meanwhile && git checkout -q -b other", 2);
 }
@@ -187,6 +222,9 @@ static Suite *suite(void)
 				      files_go_away,
 				      files_become_something_else,
 				      commit_meanwhile,
+				      borrowed,
+				      borrowed_and_file_changes,
+				      borrowed_and_commit_meanwhile,
 				      plain_files_change,
 				      clean_file_changes_all_the_time,
 				      big_file_shrinks,
