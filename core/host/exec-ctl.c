@@ -221,9 +221,10 @@ static int judge(struct abx_ctl_run *x, int r, struct abx_exit *ret, struct abx_
 	if (r < 0)
 		return r;
 	abx_text_line(x->noise, x->noise_len, text, sizeof(text));
-	return abx_run_fail(x->c, "exec", ABX_ENETWORK, err,
-			    "the connection to the command ended before it did%s%s",
-			    *text ? ": " : "", text);
+	(void)abx_run_fail(x->c, "exec", ABX_ENETWORK, err,
+			   "the connection to the command ended before it did%s%s",
+			   *text ? ": " : "", text);
+	return abx_err_remedy(err, "see whether the box still runs: agentbox status");
 }
 
 /* Nothing of ours answered, and the provider has no better reason for that. */

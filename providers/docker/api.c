@@ -28,7 +28,7 @@ static void take_message(const struct abx_buf *body, struct docker_answer *ret)
 	const char *message = NULL;
 	cJSON *doc = cJSON_ParseWithLength(abx_buf_str(body), body->len);
 
-	if (abx_json_str(doc, "message", 65536, &message) < 0 || !message)
+	if (abx_json_str(doc, "message", ANSWER_MAX_BYTES, &message) < 0 || !message)
 		message = abx_buf_str(body);
 	(void)snprintf(ret->message, sizeof(ret->message), "%.*s", (int)strcspn(message, "\r\n"),
 		       message);
@@ -37,25 +37,48 @@ static void take_message(const struct abx_buf *body, struct docker_answer *ret)
 
 static int32_t no_answer(struct abx_session *s, struct abx_call *call,
 			 const struct docker_request *q, int32_t r,
-			 const struct abx_http_reply *reply)
+			 const struct abx_http_reply *reply, struct docker_answer *ret)
 {
 	struct abx_failure f = {ABX_INIT(struct abx_failure), .code = r, .retry_after_ms = -1};
 	char text[700];
 
+	(void)snprintf(ret->message, sizeof(ret->message), "%s", reply->text);
+	ret->unknown = reply->sent;
 	if (r == ABX_ECANCELED)
 		return docker_canceled(call);
-	if (q && q->outcome_matters && reply->sent)
+	if (q->outcome_matters && reply->sent)
 		f.flags = ABX_FAIL_OUTCOME_UNKNOWN;
 	f.text = text;
 	(void)snprintf(text, sizeof(text), "Docker engine at %s: %s", s->where, reply->text);
 	if (reply->os_errno)
 		f.remedy = "start it again (systemctl start docker)";
+	else if (r == ABX_ETIMEDOUT)
+		f.remedy = "see whether docker info answers, else restart the engine; "
+			   "docker.timeout says how long is waited";
+	else if (r == ABX_ENETWORK || r == ABX_EPROTO)
+		f.remedy = DOCKER_REMEDY_LOST;
 	(void)docker_host->fail(call, &f);
 	return r;
 }
 
+bool docker_may_have_happened(int32_t r, const struct docker_answer *a)
+{
+	/* What stands before an engine says these, whatever the engine did. */
+	if (r == ABX_OK)
+		return a->status >= 502 && a->status <= 504;
+	return a->unknown && r != ABX_ECANCELED;
+}
+
+int64_t docker_quiet_ms(const struct abx_session *s, const struct docker_request *q)
+{
+	if (s->timeout_ms)
+		return s->timeout_ms + q->takes_ms;
+	return q->slow ? 0 : DOCKER_QUIET_MS + q->takes_ms;
+}
+
 /* What the engine answered, taken apart. */
-static int32_t take_answer(struct abx_call *call, const struct abx_http_reply *reply,
+static int32_t take_answer(struct abx_session *s, struct abx_call *call,
+			   const struct docker_request *q, const struct abx_http_reply *reply,
 			   struct docker_answer *ret)
 {
 	const struct abx_buf *body = &reply->body;
@@ -70,7 +93,9 @@ static int32_t take_answer(struct abx_call *call, const struct abx_http_reply *r
 	ret->doc = cJSON_ParseWithLength(body->data, body->len);
 	if (ret->doc)
 		return ABX_OK;
-	return docker_fail(call, ABX_EPROTO, NULL, "Docker engine: its answer is not JSON");
+	return no_answer(s, call, q, ABX_EPROTO,
+			 &(struct abx_http_reply){.sent = true, .text = "its answer is not JSON"},
+			 ret);
 }
 
 static int32_t send_it(struct abx_session *s, struct abx_call *call, const struct docker_request *q,
@@ -88,11 +113,13 @@ static int32_t send_it(struct abx_session *s, struct abx_call *call, const struc
 		.sink_ctx = q->sink_ctx,
 		.max_bytes = ANSWER_MAX_BYTES,
 		.idempotent = q->idempotent,
+		.quiet_ms = docker_quiet_ms(s, q),
 	};
 	struct abx_http_reply reply;
 	int32_t r = abx_http_do(s->http, call, &req, &reply);
 
-	r = r == ABX_OK ? take_answer(call, &reply, ret) : no_answer(s, call, q, r, &reply);
+	r = r == ABX_OK ? take_answer(s, call, q, &reply, ret)
+			: no_answer(s, call, q, r, &reply, ret);
 	abx_http_reply_release(&reply);
 	return r;
 }
@@ -149,8 +176,10 @@ int32_t docker_expect(struct abx_call *call, const struct docker_answer *a, cons
 		       *a->message ? a->message : "the Docker engine says no more");
 	f.text = text;
 	/* An engine that is there and says no is not the network: nothing to try again. */
-	if (a->status == 500)
+	if (a->status == 500) {
 		f.code = ABX_EIO;
+		f.remedy = "the engine's log may say more (journalctl -u docker)";
+	}
 	(void)docker_host->fail(call, &f);
 	return f.code;
 }
@@ -158,7 +187,7 @@ int32_t docker_expect(struct abx_call *call, const struct docker_answer *a, cons
 int32_t docker_do(struct abx_session *s, struct abx_call *call, const char *method,
 		  const char *what, const char *path_fmt, ...)
 {
-	const struct docker_request q = {.method = method};
+	const struct docker_request q = {.method = method, .idempotent = true, .slow = true};
 	struct docker_answer a;
 	va_list ap;
 	int32_t r;
@@ -176,9 +205,11 @@ int32_t docker_upgrade(struct abx_session *s, struct abx_call *call, const char 
 		       const cJSON *body, struct abx_http_stream **ret)
 {
 	abx_auto(abx_buf) struct abx_buf full = ABX_BUF_INIT(PATH_MAX_BYTES);
+	const struct docker_request q = {.outcome_matters = true};
 	struct docker_answer a = {.status = 0};
 	struct abx_http_request req = {ABX_HTTP_REQUEST_INIT, .method = "POST",
-				       .content_type = "application/json"};
+				       .content_type = "application/json",
+				       .quiet_ms = docker_quiet_ms(s, &q)};
 	struct abx_http_reply reply = {.retry_after_ms = -1};
 	char *text = cJSON_PrintUnformatted(body);
 	int32_t r;
@@ -194,7 +225,7 @@ int32_t docker_upgrade(struct abx_session *s, struct abx_call *call, const char 
 	req.body_len = strlen(text);
 	r = abx_http_upgrade(s->http, call, &req, &reply, ret);
 	if (r != ABX_OK) {
-		r = no_answer(s, call, NULL, r, &reply);
+		r = no_answer(s, call, &q, r, &reply, &a);
 	} else if (!*ret) {
 		a.status = reply.status;
 		take_message(&reply.body, &a);

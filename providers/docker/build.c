@@ -217,6 +217,7 @@ static int32_t build(struct making *m, int context_fd, int64_t *ret_code)
 					 .sink_ctx = &l,
 					 .body_fd = context_fd,
 					 .content_type = "application/x-tar",
+					 .slow = true,
 					 .outcome_matters = true};
 	abx_auto(abx_buf) struct abx_buf query = ABX_BUF_INIT(QUERY_MAX_BYTES);
 	struct docker_answer a = {.status = 0};
@@ -267,7 +268,7 @@ static int32_t build_nothing(struct making *m)
 
 static void untag(struct making *m)
 {
-	const struct docker_request q = {.method = "DELETE"};
+	const struct docker_request q = {.method = "DELETE", .idempotent = true, .slow = true};
 	struct docker_answer a = {.status = 0};
 
 	(void)docker_ask(m->s, m->call, &q, &a, "/images/%s", m->root);

@@ -132,10 +132,14 @@ static int32_t agree(struct abx_session *s, struct abx_call *call, const char *v
 
 static int32_t ping(struct abx_session *s, struct abx_call *call)
 {
-	const struct abx_http_request req = {ABX_HTTP_REQUEST_INIT, .method = "GET",
-					     .path = "/_ping",	    .want_header = "Api-Version",
-					     .max_bytes = 65536,    .idempotent = true,
-					     .quiet_ms = 30000};
+	const struct docker_request how = {.method = "GET"};
+	const struct abx_http_request req = {ABX_HTTP_REQUEST_INIT,
+					     .method = "GET",
+					     .path = "/_ping",
+					     .want_header = "Api-Version",
+					     .max_bytes = 65536,
+					     .idempotent = true,
+					     .quiet_ms = docker_quiet_ms(s, &how)};
 	struct abx_http_reply reply;
 	int32_t r = abx_http_do(s->http, call, &req, &reply);
 
@@ -146,7 +150,8 @@ static int32_t ping(struct abx_session *s, struct abx_call *call)
 	else if (r != ABX_OK && reply.os_errno)
 		r = fail_not_running(call, s->where);
 	else if (r != ABX_OK)
-		r = docker_fail(call, r, NULL, "Docker engine at %s: %s", s->where, reply.text);
+		r = docker_fail(call, r, DOCKER_REMEDY_LOST, "Docker engine at %s: %s", s->where,
+				reply.text);
 	else if (reply.status >= 500)
 		r = docker_fail(call, ABX_EREMOTE, "wait for it, or look at its log",
 				"Docker engine at %s: not ready (HTTP %d)", s->where, reply.status);

@@ -6,6 +6,8 @@
 #include "providers/docker/docker.h"
 
 #define NAME_MAX_BYTES 200
+#define ADOPT_WAIT_MS 100
+#define ADOPT_ROUNDS 50
 
 /*
  * The first process of a box: it does nothing, ends when it is told to or when its time ($1
@@ -182,13 +184,19 @@ static cJSON *describe(const struct abx_provision *p, const char *name, const ch
 	return body;
 }
 
-/* The container of this attempt is there already: made when the answer was lost. */
+/* The container of this attempt is there already: made when the answer was lost.  Its name is
+ * taken a moment before it can be found. */
 static int32_t adopt(struct abx_session *s, struct abx_call *call, const char *name, char id[80])
 {
 	const char *found = NULL;
 	cJSON *doc = NULL;
 	int32_t r = docker_inspect(s, call, name, &doc);
 
+	for (int i = 0; r == ABX_ENOTFOUND && i < ADOPT_ROUNDS; i++) {
+		if (docker_host->wait_ms(call, ADOPT_WAIT_MS) != ABX_OK)
+			break;
+		r = docker_inspect(s, call, name, &doc);
+	}
 	if (r == ABX_OK && (abx_json_str(doc, "Id", 79, &found) < 0 || !docker_is_word(found)))
 		r = docker_fail(call, ABX_EPROTO, NULL, "Docker engine: a container without id");
 	if (r == ABX_OK)
@@ -209,12 +217,14 @@ static int32_t refused(struct abx_call *call, const struct docker_answer *a, con
 	return docker_expect(call, a, "make a container");
 }
 
-/* *ret_missing: the engine has no such image. */
+/* Its name is the attempt's, so it is asked for again when the answer is lost.
+ * *ret_missing: the engine has no such image. */
 static int32_t create(struct abx_session *s, struct abx_call *call, const struct abx_provision *p,
 		      const char *name, const char *image, char id[80], bool *ret_missing)
 {
 	cJSON *body = describe(p, name, image);
-	const struct docker_request q = {.method = "POST", .body = body, .outcome_matters = true};
+	const struct docker_request q = {
+		.method = "POST", .body = body, .idempotent = true, .outcome_matters = true};
 	struct docker_answer a = {.status = 0};
 	const char *made = NULL;
 	int32_t r = docker_ask(s, call, &q, &a, "/containers/create?name=%s", name);
@@ -222,6 +232,11 @@ static int32_t create(struct abx_session *s, struct abx_call *call, const struct
 	*ret_missing = r == ABX_OK && a.status == 404 && strstr(a.message, "o such image");
 	if (r == ABX_OK && a.status == 409 && strstr(a.message, "already in use"))
 		r = adopt(s, call, name, id);
+	else if (r != ABX_OK && docker_may_have_happened(r, &a))
+		r = adopt(s, call, name, id) == ABX_OK
+			    ? ABX_OK
+			    : docker_fail_unknown(call, r, "Docker engine at %s: %s", s->where,
+						  a.message);
 	else if (r == ABX_OK && a.status != 201)
 		r = *ret_missing ? ABX_ENOTFOUND : refused(call, &a, image);
 	else if (r == ABX_OK && (abx_json_str(a.doc, "Id", 79, &made) < 0 || !docker_is_word(made)))
@@ -233,15 +248,19 @@ static int32_t create(struct abx_session *s, struct abx_call *call, const struct
 	return r;
 }
 
-static int32_t emit_made(struct abx_session *s, struct abx_call *call, const char *id)
+static int32_t emit_made(struct abx_call *call, const struct abx_provision *p, const char *name,
+			 const char *id)
 {
-	cJSON *doc = NULL;
-	int32_t r = docker_inspect(s, call, id, &doc);
+	const struct abx_sandbox sb = {
+		ABX_INIT(struct abx_sandbox),
+		.id = id,
+		.name = name,
+		.state = ABX_STATE_STOPPED,
+		.labels = p->labels,
+		.n_labels = p->n_labels,
+	};
 
-	if (r == ABX_OK)
-		r = docker_emit(call, doc);
-	cJSON_Delete(doc);
-	return r;
+	return docker_host->emit_sandbox(call, &sb);
 }
 
 static int32_t quiet(void *io, int32_t stream, const void *data, size_t len)
@@ -254,36 +273,27 @@ static int32_t quiet(void *io, int32_t stream, const void *data, size_t len)
 }
 
 /* The engine makes it for root; it is the user's whose commands run in the box. */
-static int32_t give_workspace(struct abx_session *s, struct abx_call *call, const char *id)
+static int32_t give_workspace(struct abx_session *s, struct abx_call *call, const cJSON *box)
 {
-	const cJSON *config = NULL;
-	const char *user = NULL;
-	cJSON *doc = NULL;
-	int32_t r = docker_inspect(s, call, id, &doc);
+	const char *user = docker_text(docker_part(box, "Config"), "User");
+	const char *const argv[] = {"chown", "--", user, DOCKER_WORKSPACE, NULL};
+	const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox), .id = docker_text(box, "Id")};
+	const struct abx_exec chown = {ABX_INIT(struct abx_exec),
+				       .argv = argv,
+				       .user = "root",
+				       .cwd = "/",
+				       .stdin_fd = -1,
+				       .control_fd = -1,
+				       .output = quiet};
+	struct abx_exit e = {ABX_INIT(struct abx_exit)};
+	int32_t r;
 
-	if (r != ABX_OK)
-		return r;
-	if (abx_json_obj(doc, "Config", &config) == 0 &&
-	    abx_json_str(config, "User", 200, &user) == 0 && user && *user &&
-	    strcmp(user, "root") != 0 && strcmp(user, "0") != 0) {
-		const char *const argv[] = {"chown", "--", user, DOCKER_WORKSPACE, NULL};
-		const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox), .id = id};
-		const struct abx_exec chown = {ABX_INIT(struct abx_exec),
-					       .argv = argv,
-					       .user = "root",
-					       .cwd = "/",
-					       .stdin_fd = -1,
-					       .control_fd = -1,
-					       .output = quiet};
-		struct abx_exit e = {ABX_INIT(struct abx_exit)};
-
-		r = docker_exec(s, call, &sb, &chown, &e);
-		if (r == ABX_OK && e.code)
-			r = docker_fail(call, ABX_EINVAL, "use an image whose user is in it",
-					"image: its user %.100s cannot be given the workspace",
-					user);
-	}
-	cJSON_Delete(doc);
+	if (!*user || strcmp(user, "root") == 0 || strcmp(user, "0") == 0)
+		return ABX_OK;
+	r = docker_exec(s, call, &sb, &chown, &e);
+	if (r == ABX_OK && e.code)
+		r = docker_fail(call, ABX_EINVAL, "use an image whose user is in it",
+				"image: its user %.100s cannot be given the workspace", user);
 	return r;
 }
 
@@ -309,6 +319,7 @@ int32_t docker_provision(struct abx_session *s, struct abx_call *call,
 	const char *image = NULL;
 	char name[NAME_MAX_BYTES], id[80] = "";
 	bool missing = false;
+	cJSON *box = NULL;
 	int32_t r = refuse(call, p);
 	int e;
 
@@ -327,7 +338,7 @@ int32_t docker_provision(struct abx_session *s, struct abx_call *call,
 					image);
 	}
 	if (r == ABX_OK)
-		r = emit_made(s, call, id);
+		r = emit_made(call, p, name, id);
 	if (r == ABX_OK) {
 		e = docker_env_write(s, id, p->env, p->n_env);
 		if (e < 0)
@@ -335,6 +346,9 @@ int32_t docker_provision(struct abx_session *s, struct abx_call *call,
 					      DOCKER_ID_SHOWN, id);
 	}
 	if (r == ABX_OK)
-		r = docker_start_it(s, call, id);
-	return r == ABX_OK ? give_workspace(s, call, id) : r;
+		r = docker_start_it(s, call, id, &box);
+	if (r == ABX_OK)
+		r = give_workspace(s, call, box);
+	cJSON_Delete(box);
+	return r;
 }

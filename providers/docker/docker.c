@@ -4,7 +4,10 @@
 
 #include <string.h>
 
+#include "abxsdk/number.h"
+
 #define DOCKER_VERSION "0.1.0"
+#define TIMEOUT_MAX_MS UINT64_C(86400000)
 
 static int32_t docker_init(const struct abx_host *host)
 {
@@ -49,7 +52,11 @@ static int take_option(struct abx_session *s, const struct abx_kv *o)
 		       {"cert_path", &s->cert_path},
 		       {"tls_verify", &s->tls_verify},
 		       {"image", &s->image}};
+	uint64_t ms;
 
+	/* It was checked when it was read. */
+	if (strcmp(o->key, "timeout") == 0 && abx_parse_u64(o->value, TIMEOUT_MAX_MS, &ms))
+		s->timeout_ms = (int64_t)ms;
 	for (size_t i = 0; i < ABX_N_ELEMENTS(options); i++)
 		if (strcmp(o->key, options[i].key) == 0)
 			return take(options[i].to, o->value);
@@ -195,13 +202,18 @@ static const struct abx_option option_packages = {
 	.help = "Debian packages of images that prepare makes (default: what an agent needs)",
 };
 
-static const struct abx_option *const options[] = {&option_host,
-						   &option_context,
-						   &option_cert_path,
-						   &option_tls_verify,
-						   &option_image,
-						   &option_packages,
-						   NULL};
+static const struct abx_option option_timeout = {
+	ABX_INIT(struct abx_option),
+	.type = ABX_OPT_DURATION,
+	.name = "timeout",
+	.env = "AGENTBOX_DOCKER_TIMEOUT",
+	.help = "how long the engine may take to answer (default: 1m, and for what takes long as "
+		"long as the operation may)",
+};
+
+static const struct abx_option *const options[] = {
+	&option_host,  &option_context,	 &option_cert_path, &option_tls_verify,
+	&option_image, &option_packages, &option_timeout,   NULL};
 
 static const struct abx_cloud_backend backend = {
 	ABX_BACKEND_PREFIX("docker", DOCKER_VERSION),

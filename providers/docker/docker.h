@@ -55,13 +55,20 @@ struct abx_session {
 
 	char *state_dir, *user_agent, *ca_file, *proxy, *no_proxy;
 	char *host, *context, *cert_path, *tls_verify, *image;
+	int64_t timeout_ms; /* how long an answer may take; 0: as this file says */
 };
 
 extern const struct abx_host *docker_host;
 
+#define DOCKER_REMEDY_LOST \
+	"see whether the engine runs (docker info) and what its log says, and try again"
+
 /* fail.c: say why and return the code. */
 int32_t docker_fail(struct abx_call *call, int32_t code, const char *remedy, const char *fmt, ...)
 	ABX_PRINTF(4, 5);
+/* The same of what may have happened all the same. */
+int32_t docker_fail_unknown(struct abx_call *call, int32_t code, const char *fmt, ...)
+	ABX_PRINTF(3, 4);
 int32_t docker_fail_errno(struct abx_call *call, int err, const char *fmt, ...) ABX_PRINTF(3, 4);
 int32_t docker_canceled(struct abx_call *call);
 int32_t docker_timed_out(struct abx_call *call);
@@ -97,12 +104,18 @@ struct docker_request {
 	void *sink_ctx;
 	bool idempotent;
 	bool outcome_matters; /* it may have happened, although no answer came */
+	bool slow;	      /* may take as long as the operation may */
+	int64_t takes_ms;     /* it waits so long itself before it answers */
 };
 struct docker_answer {
-	int32_t status;
+	int32_t status; /* 0: none came */
 	cJSON *doc;
-	char message[512]; /* of an error */
+	char message[512]; /* of an error, or why none came */
+	bool unknown;	   /* it may have happened, although it does not say so */
 };
+/* How long the engine may say nothing. */
+#define DOCKER_QUIET_MS INT64_C(60000)
+int64_t docker_quiet_ms(const struct abx_session *s, const struct docker_request *q);
 int32_t docker_ask(struct abx_session *s, struct abx_call *call, const struct docker_request *q,
 		   struct docker_answer *ret, const char *path_fmt, ...) ABX_PRINTF(5, 6);
 void docker_answer_release(struct docker_answer *a);
@@ -112,9 +125,11 @@ int32_t docker_expect(struct abx_call *call, const struct docker_answer *a, cons
 /* Take over the connection of a request with this body; *ret is a stream when it is ABX_OK. */
 int32_t docker_upgrade(struct abx_session *s, struct abx_call *call, const char *path,
 		       const cJSON *body, struct abx_http_stream **ret);
-/* A request whose answer is not wanted. */
+/* A request whose answer is not wanted, and that may be made twice. */
 int32_t docker_do(struct abx_session *s, struct abx_call *call, const char *method,
 		  const char *what, const char *path_fmt, ...) ABX_PRINTF(5, 6);
+/* Did it come to an end that is not known? */
+bool docker_may_have_happened(int32_t r, const struct docker_answer *a);
 /* filters={"label":[...]}: those asked for, and `own` beside them; "" to *b on no memory. */
 void docker_filters(struct abx_buf *b, const struct abx_list_req *req, const char *own);
 /* Is it what an id, name or reference of docker's consists of?  Never a path of its own. */
@@ -123,6 +138,9 @@ bool docker_is_word(const char *text);
 /* look.c: boxes as the engine shows them. */
 int32_t docker_get(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb);
 int32_t docker_list(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req);
+/* A command ended or not: ABX_OK and what is known of it; *ret NULL: nothing any more. */
+int32_t docker_exec_look(struct abx_session *s, struct abx_call *call, const char *id, cJSON **ret,
+			 bool *ret_running);
 /* The container's description; cJSON_Delete() it. */
 int32_t docker_inspect(struct abx_session *s, struct abx_call *call, const char *id, cJSON **ret);
 /* Of a box: emit it. */
@@ -164,8 +182,8 @@ int32_t docker_resume(struct abx_session *s, struct abx_call *call, const struct
 		      const struct abx_start_req *req);
 int32_t docker_destroy(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		       const struct abx_stop_req *req);
-/* Start it and wait until it runs; emits it. */
-int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char *id);
+/* Start it and wait until it runs; emits it.  Its description to *ret, when that is not NULL. */
+int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char *id, cJSON **ret);
 
 /* exec.c */
 int32_t docker_exec(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,

@@ -29,7 +29,7 @@ struct running {
 	size_t in_at, in_len;
 	int64_t in_left;
 	bool in_ended, told_end;
-	int64_t end_ms;
+	int64_t end_ms, moved_ms, quiet_ms;
 	/* The first words, while they may be the engine's about a command that did not start. */
 	char held[HELD_BYTES + 1];
 	size_t n_held;
@@ -64,7 +64,8 @@ static int32_t create(struct running *x, const char *box)
 {
 	const struct abx_exec *req = x->req;
 	cJSON *body = cJSON_CreateObject(), *words = docker_words(req->argv);
-	struct docker_request q = {.method = "POST", .body = body, .outcome_matters = true};
+	/* One that is made twice and never started is forgotten by the engine. */
+	const struct docker_request q = {.method = "POST", .body = body, .idempotent = true};
 	struct docker_answer a = {.status = 0};
 	const char *id = NULL;
 	int32_t r = ABX_OK;
@@ -185,6 +186,50 @@ static void send_stdin(struct running *x)
 	}
 }
 
+int32_t docker_exec_look(struct abx_session *s, struct abx_call *call, const char *id, cJSON **ret,
+			 bool *ret_running)
+{
+	const struct docker_request q = {.method = "GET", .idempotent = true};
+	struct docker_answer a = {.status = 0};
+	int32_t r = docker_ask(s, call, &q, &a, "/exec/%s/json", id);
+
+	*ret = NULL;
+	*ret_running = false;
+	if (r == ABX_OK && a.status != 404) {
+		r = docker_expect(call, &a, "the command");
+		if (r == ABX_OK)
+			(void)abx_json_bool(a.doc, "Running", false, ret_running);
+		if (r == ABX_OK)
+			*ret = abx_steal_ptr(&a.doc);
+	}
+	docker_answer_release(&a);
+	return r;
+}
+
+/* Nothing moved for long.  A command may be silent as long as it runs; one that ended without
+ * an end of its stream has lost something. */
+static int32_t check(struct running *x)
+{
+	bool running = false;
+	cJSON *doc = NULL;
+	int32_t r = docker_exec_look(x->s, x->call, x->id, &doc, &running);
+
+	cJSON_Delete(doc);
+	if (r == ABX_OK && !running)
+		r = docker_fail(x->call, ABX_ENETWORK, "try it again",
+				"the command ended, but the engine does not end its output");
+	x->moved_ms = docker_host->now_ms(docker_host->ctx);
+	return r;
+}
+
+/* How long to wait for something to happen. */
+static int64_t patience(const struct running *x, int64_t now)
+{
+	const int64_t quiet = x->moved_ms + x->quiet_ms - now;
+
+	return x->end_ms && x->end_ms - now < quiet ? x->end_ms - now : quiet > 0 ? quiet : 0;
+}
+
 /* One round of the pump.  1: the outputs ended; 2: the command's own time is over. */
 static int32_t round_trip(struct running *x, char *chunk)
 {
@@ -199,7 +244,7 @@ static int32_t round_trip(struct running *x, char *chunk)
 	if (n == 0)
 		return 1;
 	if (n < 0 && n != -EAGAIN)
-		return docker_fail(x->call, ABX_ENETWORK, NULL,
+		return docker_fail(x->call, ABX_ENETWORK, DOCKER_REMEDY_LOST,
 				   "the connection to the command was closed by the engine");
 	if (n > 0)
 		r = docker_frames_feed(&x->frames, chunk, (size_t)n);
@@ -211,9 +256,13 @@ static int32_t round_trip(struct running *x, char *chunk)
 		return 2;
 	if (has_in)
 		p[0].events |= POLLOUT;
-	r = docker_poll(x->call, p, 2, n > 0 ? 0 : x->end_ms ? x->end_ms - now : -1);
+	r = docker_poll(x->call, p, 2, n > 0 ? 0 : patience(x, now));
 	if (r != ABX_OK)
 		return r;
+	if (n > 0 || p[0].revents || p[1].revents)
+		x->moved_ms = now;
+	else if (now - x->moved_ms >= x->quiet_ms)
+		return check(x);
 	if (p[1].revents)
 		r = read_stdin(x);
 	if (r == ABX_OK)
@@ -235,7 +284,7 @@ static int32_t pump(struct running *x, bool *ret_timed_out)
 	free(chunk);
 	*ret_timed_out = r == 2;
 	if (r == 1 && !docker_frames_whole(&x->frames))
-		return docker_fail(x->call, ABX_ENETWORK, NULL,
+		return docker_fail(x->call, ABX_ENETWORK, DOCKER_REMEDY_LOST,
 				   "the connection to the command broke off");
 	return r > 0 ? ABX_OK : r;
 }
@@ -275,26 +324,18 @@ static int32_t judge(struct running *x, const cJSON *doc, struct abx_exit *ret)
 /* The outputs ended; the command may go on without them. */
 static int32_t finish(struct running *x, struct abx_exit *ret)
 {
-	const struct docker_request q = {.method = "GET", .idempotent = true};
 	int64_t wait = ENDED_WAIT_MS;
 
 	for (;;) {
-		struct docker_answer a;
 		bool running = false;
-		int32_t r = docker_ask(x->s, x->call, &q, &a, "/exec/%s/json", x->id);
+		cJSON *doc = NULL;
+		int32_t r = docker_exec_look(x->s, x->call, x->id, &doc, &running);
 
-		if (r == ABX_OK && a.status == 404) {
-			docker_answer_release(&a);
+		if (r == ABX_OK && !doc)
 			ret->flags = ABX_EXIT_LOST;
-			return ABX_OK;
-		}
-		if (r == ABX_OK)
-			r = docker_expect(x->call, &a, "exec");
-		if (r == ABX_OK)
-			(void)abx_json_bool(a.doc, "Running", false, &running);
-		if (r == ABX_OK && !running)
-			r = judge(x, a.doc, ret);
-		docker_answer_release(&a);
+		else if (r == ABX_OK && !running)
+			r = judge(x, doc, ret);
+		cJSON_Delete(doc);
 		if (r != ABX_OK || !running)
 			return r;
 		r = docker_host->wait_ms(x->call, wait);
@@ -358,6 +399,8 @@ int32_t docker_exec_some(struct abx_session *s, struct abx_call *call, const str
 	x->req = req;
 	x->in_left = in_bytes < 0 ? INT64_MAX : in_bytes;
 	x->in_ended = in_bytes == 0;
+	x->quiet_ms = s->timeout_ms ? s->timeout_ms : DOCKER_QUIET_MS;
+	x->moved_ms = docker_host->now_ms(docker_host->ctx);
 	x->frames = (struct docker_frames){.output = on_output, .ctx = x};
 	if (req->timeout_ms > 0)
 		x->end_ms = docker_host->now_ms(docker_host->ctx) + req->timeout_ms;

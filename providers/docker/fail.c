@@ -22,6 +22,21 @@ int32_t docker_fail(struct abx_call *call, int32_t code, const char *remedy, con
 	return code;
 }
 
+int32_t docker_fail_unknown(struct abx_call *call, int32_t code, const char *fmt, ...)
+{
+	char text[1024];
+	struct abx_failure f = {
+		ABX_INIT(struct abx_failure),	   .code = code, .retry_after_ms = -1,
+		.flags = ABX_FAIL_OUTCOME_UNKNOWN, .text = text, .remedy = DOCKER_REMEDY_LOST};
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	(void)docker_host->fail(call, &f);
+	return code;
+}
+
 int32_t docker_fail_errno(struct abx_call *call, int err, const char *fmt, ...)
 {
 	char text[900];

@@ -17,7 +17,7 @@ int32_t docker_pull(struct abx_session *s, struct abx_call *call, const char *im
 {
 	struct docker_lines l = DOCKER_LINES_INIT(call);
 	const struct docker_request q = {
-		.method = "POST", .sink = docker_lines_feed, .sink_ctx = &l};
+		.method = "POST", .sink = docker_lines_feed, .sink_ctx = &l, .slow = true};
 	abx_auto(abx_buf) struct abx_buf name = ABX_BUF_INIT(4096);
 	const char *tag = tag_of(image);
 	struct docker_answer a = {.status = 0};
@@ -56,6 +56,8 @@ int32_t docker_import(struct abx_session *s, struct abx_call *call, int fd, cons
 					 .sink = docker_lines_feed,
 					 .sink_ctx = &l,
 					 .body_fd = fd,
+					 .slow = true,
+					 .outcome_matters = true,
 					 .content_type = "application/x-tar"};
 	abx_auto(abx_buf) struct abx_buf query = ABX_BUF_INIT(256 << 10);
 	const char *tag = tag_of(ref);
@@ -79,7 +81,7 @@ int32_t docker_import(struct abx_session *s, struct abx_call *call, int fd, cons
 	if (r == ABX_OK)
 		r = docker_lines_judge(&l, "import of the image");
 	if (r == ABX_OK && !*l.id)
-		r = docker_fail(call, ABX_EPROTO, NULL, "Docker engine: an image without id");
+		r = docker_fail_unknown(call, ABX_EPROTO, "Docker engine: an image without id");
 	if (r == ABX_OK)
 		(void)snprintf(id, 80, "%s", l.id);
 	docker_lines_release(&l);
@@ -198,7 +200,7 @@ static int32_t remove_builders(struct abx_session *s, struct abx_call *call, con
 static int32_t delete_it(struct abx_session *s, struct abx_call *call, const char *ref, bool force,
 			 struct docker_answer *a)
 {
-	const struct docker_request q = {.method = "DELETE"};
+	const struct docker_request q = {.method = "DELETE", .idempotent = true, .slow = true};
 
 	docker_answer_release(a);
 	return docker_ask(s, call, &q, a, "/images/%s?force=%d", ref, force);

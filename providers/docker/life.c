@@ -27,21 +27,28 @@ static int32_t emit_now(struct abx_session *s, struct abx_call *call, const char
 	return docker_get(s, call, &sb);
 }
 
+/* To do it again is no harm, and an engine whose answer was lost says then that it is done. */
 static int32_t act(struct abx_session *s, struct abx_call *call, const char *id, const char *verb,
-		   const char *query)
+		   const char *query, int64_t takes_ms)
 {
-	char what[80];
+	const struct docker_request q = {
+		.method = "POST", .idempotent = true, .takes_ms = takes_ms};
+	struct docker_answer a = {.status = 0};
+	int32_t r = docker_ask(s, call, &q, &a, "/containers/%s/%s%s", id, verb, query);
 
-	(void)snprintf(what, sizeof(what), "%s box %.*s", verb, DOCKER_ID_SHOWN, id);
-	return docker_do(s, call, "POST", what, "/containers/%s/%s%s", id, verb, query);
+	if (r == ABX_OK &&
+	    !(strstr(a.message, "already paused") || strstr(a.message, "not paused")))
+		r = docker_expect(call, &a, "%s box %.*s", verb, DOCKER_ID_SHOWN, id);
+	docker_answer_release(&a);
+	return r;
 }
 
-int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char *id)
+int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char *id, cJSON **ret)
 {
 	cJSON *doc = NULL;
 	const cJSON *state = NULL;
 	const char *why = NULL;
-	int32_t r = act(s, call, id, "start", "");
+	int32_t r = act(s, call, id, "start", "", 0);
 
 	if (r == ABX_OK)
 		r = docker_inspect(s, call, id, &doc);
@@ -54,6 +61,8 @@ int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char
 	}
 	if (r == ABX_OK)
 		r = docker_emit(call, doc);
+	if (r == ABX_OK && ret)
+		*ret = abx_steal_ptr(&doc);
 	cJSON_Delete(doc);
 	return r;
 }
@@ -72,29 +81,30 @@ int32_t docker_start(struct abx_session *s, struct abx_call *call, const struct 
 	if (state == ABX_STATE_PAUSED)
 		return docker_fail(call, ABX_ESTATE, "resume it", "box %.*s: it is paused",
 				   DOCKER_ID_SHOWN, sb->id);
-	return docker_start_it(s, call, sb->id);
+	return docker_start_it(s, call, sb->id, NULL);
 }
 
-static void grace(const struct abx_stop_req *req, char *query, size_t size)
+static int32_t stop_it(struct abx_session *s, struct abx_call *call, const char *id,
+		       const struct abx_stop_req *req)
 {
-	int64_t s = req && req->grace_ms > 0 ? (req->grace_ms + 999) / 1000 : 0;
+	const int64_t seconds = req && req->grace_ms > 0 ? (req->grace_ms + 999) / 1000 : 0;
+	char query[40];
 
-	(void)snprintf(query, size, "?t=%lld", (long long)s);
+	(void)snprintf(query, sizeof(query), "?t=%lld", (long long)seconds);
+	return act(s, call, id, "stop", query, seconds * 1000);
 }
 
 int32_t docker_stop(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		    const struct abx_stop_req *req)
 {
-	char query[40];
 	uint32_t state = 0;
 	int32_t r = find(s, call, sb->id, &state);
 
-	grace(req, query, sizeof(query));
 	/* What is frozen hears nothing before it is killed. */
 	if (r == ABX_OK && state == ABX_STATE_PAUSED)
-		r = act(s, call, sb->id, "unpause", "");
+		r = act(s, call, sb->id, "unpause", "", 0);
 	if (r == ABX_OK)
-		r = act(s, call, sb->id, "stop", query);
+		r = stop_it(s, call, sb->id, req);
 	return r == ABX_OK ? emit_now(s, call, sb->id) : r;
 }
 
@@ -105,7 +115,7 @@ int32_t docker_pause(struct abx_session *s, struct abx_call *call, const struct 
 	int32_t r = find(s, call, sb->id, &state);
 
 	if (r == ABX_OK && state != ABX_STATE_PAUSED)
-		r = act(s, call, sb->id, "pause", "");
+		r = act(s, call, sb->id, "pause", "", 0);
 	return r == ABX_OK ? emit_now(s, call, sb->id) : r;
 }
 
@@ -116,7 +126,7 @@ int32_t docker_resume(struct abx_session *s, struct abx_call *call, const struct
 	int32_t r = find(s, call, sb->id, &state);
 
 	if (r == ABX_OK && state == ABX_STATE_PAUSED)
-		r = act(s, call, sb->id, "unpause", "");
+		r = act(s, call, sb->id, "unpause", "", 0);
 	else if (r == ABX_OK && state != ABX_STATE_RUNNING)
 		return docker_start(s, call, sb, req);
 	return r == ABX_OK ? emit_now(s, call, sb->id) : r;
@@ -145,7 +155,7 @@ static int32_t await_gone(struct abx_session *s, struct abx_call *call, const ch
 
 static int32_t remove_it(struct abx_session *s, struct abx_call *call, const char *id)
 {
-	const struct docker_request q = {.method = "DELETE"};
+	const struct docker_request q = {.method = "DELETE", .idempotent = true, .slow = true};
 	struct docker_answer a = {.status = 0};
 	int32_t r = docker_ask(s, call, &q, &a, "/containers/%s?force=1&v=1", id);
 
@@ -162,7 +172,6 @@ int32_t docker_destroy(struct abx_session *s, struct abx_call *call, const struc
 {
 	uint32_t state = 0;
 	int32_t r = find(s, call, sb->id, &state);
-	char query[40];
 
 	if (r == ABX_ENOTFOUND) {
 		docker_env_remove(s, sb->id);
@@ -170,9 +179,8 @@ int32_t docker_destroy(struct abx_session *s, struct abx_call *call, const struc
 	}
 	if (r != ABX_OK)
 		return r;
-	grace(req, query, sizeof(query));
 	if (req && req->grace_ms > 0 && state == ABX_STATE_RUNNING)
-		r = act(s, call, sb->id, "stop", query);
+		r = stop_it(s, call, sb->id, req);
 	if (r == ABX_OK || r == ABX_ENOTFOUND)
 		r = remove_it(s, call, sb->id);
 	if (r == ABX_OK)

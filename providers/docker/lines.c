@@ -117,7 +117,7 @@ int32_t docker_lines_judge(struct docker_lines *l, const char *what)
 	if (*l->error)
 		return docker_fail(l->call, ABX_EINVAL, NULL, "%s: %s", what, l->error);
 	if (!l->said)
-		return docker_fail(l->call, ABX_ENETWORK, NULL, "%s: the engine broke off", what);
+		return docker_fail_unknown(l->call, ABX_ENETWORK, "%s: the engine broke off", what);
 	return ABX_OK;
 }
 

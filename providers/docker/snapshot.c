@@ -13,6 +13,7 @@
 
 #define REPOSITORY "agentbox/snapshot"
 #define LABELS_MAX 64
+#define LOST_WAIT_MS 100
 
 struct labels {
 	struct abx_kv kv[LABELS_MAX];
@@ -84,32 +85,93 @@ static int32_t emit_made(struct abx_session *s, struct abx_call *call, const cha
 	return r;
 }
 
+/* Was the attempt's image made?  Its id, or "". */
+static int32_t find_made(struct abx_session *s, struct abx_call *call, const char *attempt,
+			 char id[80])
+{
+	const struct docker_request q = {.method = "GET", .idempotent = true};
+	struct docker_answer a = {.status = 0};
+	int32_t r = docker_ask(s, call, &q, &a, "/images/%s:%s/json", REPOSITORY, attempt);
+
+	id[0] = '\0';
+	if (r == ABX_OK && a.status != 404)
+		r = docker_expect(call, &a, "snapshot");
+	if (r == ABX_OK && docker_is_word(docker_text(a.doc, "Id")))
+		(void)snprintf(id, 80, "%.79s", docker_text(a.doc, "Id"));
+	docker_answer_release(&a);
+	return r;
+}
+
+/* The answer was lost.  The engine goes on all the same, and as long as it does the box is frozen:
+ * afterwards there is an image or there will be none. */
+static int32_t await_made(struct abx_session *s, struct abx_call *call, const char *box_id,
+			  const char *attempt, char id[80])
+{
+	for (;;) {
+		cJSON *box = NULL;
+		bool frozen;
+		int32_t r = docker_host->wait_ms(call, LOST_WAIT_MS);
+
+		if (r != ABX_OK)
+			return r;
+		r = docker_inspect(s, call, box_id, &box);
+		frozen = r == ABX_OK && docker_state(box) == ABX_STATE_PAUSED;
+		cJSON_Delete(box);
+		if (r == ABX_OK)
+			r = find_made(s, call, attempt, id);
+		if (r != ABX_OK || *id || !frozen)
+			return r;
+	}
+}
+
+static int32_t commit(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		      const cJSON *body, const char *attempt, bool was_frozen, char id[80])
+{
+	const struct docker_request q = {
+		.method = "POST", .body = body, .outcome_matters = true, .slow = true};
+	struct docker_answer a = {.status = 0};
+	int32_t r = docker_ask(s, call, &q, &a, "/commit?container=%s&pause=1&repo=%s&tag=%s",
+			       sb->id, REPOSITORY, attempt);
+
+	id[0] = '\0';
+	if (docker_may_have_happened(r, &a)) {
+		int32_t found = was_frozen ? find_made(s, call, attempt, id)
+					   : await_made(s, call, sb->id, attempt, id);
+
+		if (found == ABX_OK && *id)
+			r = ABX_OK;
+		else if (r != ABX_OK)
+			(void)docker_fail_unknown(call, r, "snapshot of box %.*s: %s",
+						  DOCKER_ID_SHOWN, sb->id, a.message);
+	}
+	if (r == ABX_OK && !*id)
+		r = docker_expect(call, &a, "snapshot of box %.*s", DOCKER_ID_SHOWN, sb->id);
+	if (r == ABX_OK && !*id && !docker_is_word(docker_text(a.doc, "Id")))
+		r = docker_fail(call, ABX_EPROTO, NULL, "Docker engine: an image without id");
+	if (r == ABX_OK && !*id)
+		(void)snprintf(id, 80, "%.79s", docker_text(a.doc, "Id"));
+	docker_answer_release(&a);
+	return r;
+}
+
 int32_t docker_snapshot_create(struct abx_session *s, struct abx_call *call,
 			       const struct abx_sandbox *sb, const struct abx_snapshot_req *req)
 {
 	cJSON *box = NULL, *body = cJSON_CreateObject();
 	cJSON *labels = cJSON_AddObjectToObject(body, "Labels");
-	const struct docker_request q = {.method = "POST", .body = body, .outcome_matters = true};
-	struct docker_answer a = {.status = 0};
-	const char *attempt = attempt_of(req), *id;
+	const char *attempt = attempt_of(req);
+	char id[80];
 	int32_t r = docker_inspect(s, call, sb->id, &box);
 
-	cJSON_Delete(box);
 	for (uint32_t i = 0; i < req->n_labels; i++)
 		(void)abx_json_add_str(labels, req->labels[i].key, req->labels[i].value);
 	if (r == ABX_OK && !attempt)
 		r = docker_fail(call, ABX_EINVAL, NULL, "snapshot: without an attempt's label");
 	if (r == ABX_OK)
-		r = docker_ask(s, call, &q, &a, "/commit?container=%s&pause=1&repo=%s&tag=%s",
-			       sb->id, REPOSITORY, attempt);
-	if (r == ABX_OK)
-		r = docker_expect(call, &a, "snapshot of box %.*s", DOCKER_ID_SHOWN, sb->id);
-	id = r == ABX_OK ? docker_text(a.doc, "Id") : "";
-	if (r == ABX_OK && !docker_is_word(id))
-		r = docker_fail(call, ABX_EPROTO, NULL, "Docker engine: an image without id");
+		r = commit(s, call, sb, body, attempt, docker_state(box) != ABX_STATE_RUNNING, id);
 	if (r == ABX_OK)
 		r = emit_made(s, call, id, sb->id);
-	docker_answer_release(&a);
+	cJSON_Delete(box);
 	cJSON_Delete(body);
 	return r;
 }

@@ -9,6 +9,7 @@
 
 #define HEAD_MAX_BYTES ((size_t)64 << 10)
 #define ERROR_MAX_BYTES ((size_t)64 << 10)
+#define READ_BYTES ((size_t)4096)
 
 struct abx_http_stream {
 	struct abx_http_handle *handle;
@@ -63,13 +64,19 @@ void abx_http_stream_close(struct abx_http_stream *s)
 	free(s);
 }
 
-static int32_t await(struct abx_http *h, struct abx_call *call, int fd, short events)
+/* quiet_ms: at most so long; 0 = as long as the call may last. */
+static int32_t await(struct abx_http *h, struct abx_call *call, int fd, short events,
+		     int64_t quiet_ms)
 {
+	const int64_t end = quiet_ms ? h->host->now_ms(h->host->ctx) + quiet_ms : INT64_MAX;
+
 	for (;;) {
 		struct pollfd p[2] = {{.fd = fd, .events = events},
 				      {.fd = h->host->cancel_fd(call), .events = POLLIN}};
 		int64_t left = h->host->time_left_ms(call);
+		const int64_t quiet = end - h->host->now_ms(h->host->ctx);
 
+		left = quiet < left ? quiet : left;
 		if (left <= 0)
 			return ABX_ETIMEDOUT;
 		if (poll(p, 2, left > 60000 ? 60000 : (int)left) < 0 && errno != EINTR)
@@ -104,7 +111,7 @@ static int32_t send_head(struct abx_http *h, struct abx_call *call,
 		int32_t r = ABX_OK;
 
 		if (n == -EAGAIN)
-			r = await(h, call, s->fd, POLLOUT);
+			r = await(h, call, s->fd, POLLOUT, req->quiet_ms);
 		else if (n < 0)
 			r = ABX_ENETWORK;
 		else
@@ -116,24 +123,25 @@ static int32_t send_head(struct abx_http *h, struct abx_call *call,
 }
 
 /* 1 more came, 0 the end, or a code. */
-static int32_t read_more(struct abx_http *h, struct abx_call *call, struct abx_http_stream *s,
+static int32_t read_more(struct abx_http *h, struct abx_call *call,
+			 const struct abx_http_request *req, struct abx_http_stream *s,
 			 struct abx_buf *b)
 {
 	for (;;) {
-		char *to = abx_buf_reserve(b, 4096);
+		char *to = abx_buf_reserve(b, READ_BYTES);
 		ssize_t n;
 		int32_t r;
 
 		if (!to)
 			return ABX_EPROTO;
-		n = abx_http_stream_recv(s, to, 4096);
+		n = abx_http_stream_recv(s, to, READ_BYTES);
 		if (n >= 0) {
 			abx_buf_commit(b, (size_t)n);
 			return n > 0;
 		}
 		if (n != -EAGAIN)
 			return ABX_ENETWORK;
-		r = await(h, call, s->fd, POLLIN);
+		r = await(h, call, s->fd, POLLIN, req->quiet_ms);
 		if (r != ABX_OK)
 			return r;
 	}
@@ -167,7 +175,7 @@ static int32_t read_head(struct abx_http *h, struct abx_call *call,
 	int32_t r;
 
 	while (!end) {
-		r = read_more(h, call, s, &b);
+		r = read_more(h, call, req, s, &b);
 		if (r <= 0)
 			return r ? r : ABX_ENETWORK;
 		end = memmem(b.data, b.len, "\r\n\r\n", 4);
@@ -187,14 +195,16 @@ static int32_t read_head(struct abx_http *h, struct abx_call *call,
 	return s->early.failed ? ABX_ENOMEM : ABX_OK;
 }
 
-/* What is no stream says why, up to its length or to the end. */
-static int32_t read_error(struct abx_http *h, struct abx_call *call, struct abx_http_stream *s,
+/* What is no stream says why, up to its length or to the end; more than enough is left there. */
+static int32_t read_error(struct abx_http *h, struct abx_call *call,
+			  const struct abx_http_request *req, struct abx_http_stream *s,
 			  int64_t length, struct abx_http_reply *reply)
 {
 	int32_t r = 1;
 
-	while (r > 0 && (length < 0 || reply->body.len < (size_t)length))
-		r = read_more(h, call, s, &reply->body);
+	while (r > 0 && (length < 0 || reply->body.len < (size_t)length) &&
+	       reply->body.len + READ_BYTES <= reply->body.max)
+		r = read_more(h, call, req, s, &reply->body);
 	return r < 0 ? r : ABX_OK;
 }
 
@@ -266,7 +276,7 @@ int32_t abx_http_upgrade(struct abx_http *h, struct abx_call *call,
 	if (r == ABX_OK)
 		r = read_head(h, call, req, s, reply, &length);
 	if (r == ABX_OK && reply->status != 101 && reply->status != 200)
-		r = read_error(h, call, s, length, reply);
+		r = read_error(h, call, req, s, length, reply);
 	if (r != ABX_OK && !*reply->text)
 		(void)snprintf(reply->text, sizeof(reply->text), "%s", text_of(r));
 	abx_http_trace(h, call, req, reply->status, begun);

@@ -163,6 +163,17 @@ static size_t on_read(char *to, size_t size, size_t n, void *ctx)
 	return (size_t)got;
 }
 
+/* libcurl sends again what a connection that it kept has swallowed. */
+static void set_own(struct exchange *x)
+{
+	const struct abx_http_request *req = x->req;
+	const long own = !req->idempotent && strcmp(req->method, "GET") != 0 &&
+			 strcmp(req->method, "HEAD") != 0;
+
+	(void)curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, own);
+	(void)curl_easy_setopt(x->easy, CURLOPT_FORBID_REUSE, own);
+}
+
 /* The list of headers, or NULL: out of memory. */
 static struct curl_slist *make_headers(const struct abx_http_request *req)
 {
@@ -263,6 +274,7 @@ static int32_t once(struct abx_http *h, struct abx_call *call, const struct abx_
 		(void)curl_easy_setopt(x.easy, CURLOPT_HEADERDATA, &x);
 		(void)curl_easy_setopt(x.easy, CURLOPT_WRITEFUNCTION, on_data);
 		(void)curl_easy_setopt(x.easy, CURLOPT_WRITEDATA, &x);
+		set_own(&x);
 		set_body(&x);
 		r = abx_http_drive(handle, &w);
 		r = finish(&x, handle, r, w.result);

@@ -19,7 +19,8 @@
  * its own while it lasts; idle ones keep their connection.  A request ends within a second
  * after the call's cancel_fd became readable, at the call's deadline, and when nothing moved
  * for `quiet_ms`.  Redirects are not followed.  Every exchange is reported to host->trace().
- * An idempotent request without a streamed body is sent again when host->retry() says so.
+ * An idempotent request without a streamed body is sent again when host->retry() says so.  One
+ * that is not, and changes something, has a connection of its own and is never sent twice.
  *
  * Bodies are bounded: `max_bytes` of what is collected.  What is streamed, up from a
  * descriptor or down into a sink, takes constant memory.

@@ -4,6 +4,9 @@
 # after the next prune nothing is left and the name is free again.
 . "${0%/*}/functions.sh"
 
+# shellcheck source=../contract/docker-play.sh
+. "${0%/*}/../contract/docker-play.sh"
+
 preload=$BUILD/tests/preload/.libs/kill-at-write.so
 providers=mock
 # shellcheck disable=SC2154 # set by the harness that knows what this machine can do
@@ -11,6 +14,12 @@ if ab doctor --provider local >/dev/null 2>&1; then
 	providers="$providers local"
 else
 	skip 'the same with local boxes' -- 'none on this machine'
+fi
+if docker_is_built && docker_root "$T/root.tar"; then
+	providers="$providers docker"
+	docker_play "$T/root"
+	AGENTBOX_DOCKER_IMAGE=played
+	export AGENTBOX_DOCKER_IMAGE
 fi
 
 mkdir "$T/repo"
@@ -27,6 +36,9 @@ litter()
 		"$AGENTBOX_HOME"/providers/*/sandboxes; do
 		[ -d "$dir" ] && find "$dir" -mindepth 1 -maxdepth 1
 	done
+	[ -z "${AGENTBOX_DOCKER_IMAGE-}" ] ||
+		docker_api GET '/containers/json?all=1' | grep -o '"/agentbox-[^"]*'
+	find "$AGENTBOX_HOME"/providers/docker/env -type f 2>/dev/null
 	tap_left_over
 }
 

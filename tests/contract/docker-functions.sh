@@ -4,8 +4,8 @@
 #
 #	. "${0%/*}/docker-functions.sh"     first thing, instead of ../cli/functions.sh
 #	docker_engine            one of this test's own; or else the one that answers; or skip_all
-#	docker_root FILE.tar     a root file system of this machine's programs, enough for a box
-#	docker_api METHOD PATH   what that engine answers, bypassing agentbox
+#	docker_victim            the process of that engine; after SIGKILL it is started again
+#	and what docker-play.sh says
 #	docker_fake_suite TAR    from now on mmdebstrap takes no time: what it makes is this
 #
 # An engine of the test's own has its data in $T, and namespaces of its own for mounts and
@@ -23,6 +23,8 @@ fi
 
 # shellcheck source=../cli/functions.sh
 . "${0%/*}/../cli/functions.sh"
+# shellcheck source=docker-play.sh
+. "${0%/*}/docker-play.sh"
 
 docker_answers()
 {
@@ -31,8 +33,7 @@ docker_answers()
 
 docker_engine()
 {
-	[ -e "$BUILD/providers/docker/.libs/agentbox-docker.so" ] ||
-		skip_all 'configured without the docker provider'
+	docker_is_built || skip_all 'configured without the docker provider'
 	if [ -z "$docker_can_start" ]; then
 		docker_answers || skip_all "no Docker engine answers, and none can be started here"
 		return
@@ -42,8 +43,10 @@ docker_engine()
 	export DOCKER_HOST
 	unset DOCKER_CONTEXT DOCKER_TLS_VERIFY DOCKER_CERT_PATH
 	unshare --mount --pid --fork --kill-child --mount-proc \
-		dockerd --data-root "$T/engine/data" --exec-root "$T/engine/exec" \
-		-H "$DOCKER_HOST" -p "$T/engine/pid" >"$T/engine/log" 2>&1 </dev/null &
+		sh -c 'while rm -f "$1/pid"
+		dockerd --data-root "$1/data" --exec-root "$1/exec" -H "$2" -p "$1/pid"
+		[ "$?" -eq 137 ]; do :; done' sh "$T/engine" "$DOCKER_HOST" \
+		>"$T/engine/log" 2>&1 </dev/null &
 	docker_pid=$!
 	atexit docker_stop
 	wait_for 30 docker_is_up
@@ -59,10 +62,23 @@ docker_is_up()
 	! kill -0 "$docker_pid" 2>/dev/null || docker_answers
 }
 
+docker_children() # PID
+{
+	cat "/proc/$1/task/$1/children" 2>/dev/null
+}
+
+docker_victim()
+{
+	# What a dead one left behind is there too.
+	for docker_child in $(docker_children "$(docker_children "$docker_pid" | tr -d " ")"); do
+		[ "$(cat "/proc/$docker_child/comm")" != dockerd ] || echo "$docker_child"
+	done
+}
+
 docker_stop()
 {
 	# unshare itself hears no other signal, and takes the engine and all of its processes along.
-	docker_child=$(tr -d " " 2>/dev/null <"/proc/$docker_pid/task/$docker_pid/children")
+	docker_child=$(docker_children "$docker_pid" | tr -d ' ')
 	kill -KILL "$docker_pid" 2>/dev/null
 	wait "$docker_pid" 2>/dev/null
 	wait_for 10 docker_is_gone
@@ -71,21 +87,6 @@ docker_stop()
 docker_is_gone()
 {
 	! kill -0 "${docker_child:-2147483647}" 2>/dev/null
-}
-
-docker_api()
-{
-	perl -MIO::Socket::UNIX -e '
-		my ($host, $method, $path) = @ARGV;
-		$host =~ s,^unix://,,;
-		my $s = IO::Socket::UNIX->new(Peer => $host || "/var/run/docker.sock") or die $!;
-		print $s "$method $path HTTP/1.0\r\n\r\n";
-		$s->flush;
-		local $/;
-		my $all = <$s>;
-		$all =~ s/^.*?\r\n\r\n//s;
-		print $all;
-	' "${DOCKER_HOST-}" "$1" "$2"
 }
 
 docker_fake_suite()
@@ -99,34 +100,3 @@ END
 	chmod 755 "$T/fake/mmdebstrap"
 	PATH=$T/fake:$PATH
 }
-
-docker_programs='sh cat chmod chown cksum cmp comm cp cut date dd df diff dirname du env expr false
-	find git grep gzip head id install kill ln ls md5sum mkdir mkfifo mknod mktemp mv nohup
-	nproc od paste printf ps pwd readlink realpath rm rmdir sed seq setsid sha256sum sleep sort
-	stat stty sync tail tar tee test timeout touch tr true truncate tty uname uniq wc whoami
-	xargs yes printenv getent'
-
-docker_root()
-(
-	root=$T/root
-	mkdir -p "$root/etc" "$root/bin" "$root/usr/bin" "$root/root" "$root/run" "$root/home" \
-		"$root/proc" "$root/sys" "$root/dev" "$root/var" "$root/sbin" || exit 1
-	mkdir -m 1777 "$root/tmp" "$root/var/tmp" || exit 1
-	echo 'root:x:0:0:root:/root:/bin/sh' >"$root/etc/passwd"
-	echo 'root:x:0:' >"$root/etc/group"
-	{
-		for program in $docker_programs; do
-			path=$(PATH=/usr/bin:/bin:/usr/sbin:/sbin command -v -- "$program")
-			# What the shell has itself is a file all the same.
-			case $path in /*) ;; *) path=/usr/bin/$program ;; esac
-			cp -L "$path" "$root/bin/" || exit 1
-			ldd "$path" 2>/dev/null
-		done
-		# With sanitizers it is no static program.
-		ldd "$BUILD/core/ctl/agentbox-ctl" 2>/dev/null
-	} | sed -n 's,^[^/]*\(/[^ ]*\) (.*,\1,p' | sort -u >"$T/libraries"
-	while IFS= read -r library; do
-		mkdir -p "$root${library%/*}" && cp -L "$library" "$root$library" || exit 1
-	done <"$T/libraries"
-	tar -cf "$1" -C "$root" .
-)

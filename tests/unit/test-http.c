@@ -294,7 +294,8 @@ START_TEST(one_connection)
 	const struct abx_http_request post = {
 		ABX_HTTP_REQUEST_INIT, .method = "POST",
 		.path = "/b",	       .content_type = "application/json",
-		.body = "{\"a\":1}",   .body_len = 7};
+		.body = "{\"a\":1}",   .body_len = 7,
+		.idempotent = true};
 
 	ANSWERS({.text = OK_HELLO});
 	expect(&get, ABX_OK, 200, "hello");
@@ -305,6 +306,20 @@ START_TEST(one_connection)
 	ck_assert_ptr_nonnull(strstr(server.got, "{\"a\":1}"));
 	ck_assert_ptr_null(strcasestr(server.got, "expect:"));
 	ck_assert_ptr_null(strcasestr(server.got, "urlencoded"));
+}
+END_TEST
+
+/* What must not be done twice is on no connection that another request was on. */
+START_TEST(own_connections)
+{
+	const struct abx_http_request post = {ABX_HTTP_REQUEST_INIT, .method = "POST",
+					      .path = "/b"};
+
+	ANSWERS({.text = OK_HELLO});
+	expect(&post, ABX_OK, 200, "hello");
+	expect(&post, ABX_OK, 200, "hello");
+	ck_assert_uint_eq(atomic_load(&server.accepted), 2);
+	ck_assert_uint_eq(atomic_load(&server.asked), 2);
 }
 END_TEST
 
@@ -614,6 +629,7 @@ static Suite *suite(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_reply);
 	tcase_add_test(tc, one_connection);
+	tcase_add_test(tc, own_connections);
 	tcase_add_test(tc, nobody);
 	tcase_add_test(tc, broken);
 	tcase_add_test(tc, given_up);

@@ -1,0 +1,239 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Whatever an engine answers to whatever it is asked, agentbox ends in time with one line that says
+# why, or does it again where that is no harm; and nothing is left that prune does not find.
+# The engine is played; AGENTBOX_TEST_ENGINE=real: a real one.  AGENTBOX_TEST_FULL=1: every fault
+# for every request, and not only a third of them.
+# shellcheck source=docker-functions.sh
+. "${0%/*}/docker-functions.sh"
+
+docker_is_built || skip_all 'configured without the docker provider'
+docker_root "$T/root.tar" || fail 'a root file system is made'
+if [ "${AGENTBOX_TEST_ENGINE-}" = real ]; then
+	docker_engine
+	ab prepare --provider docker --from "$T/root.tar" -n broken >/dev/null 2>&1
+	image=agentbox/prepared:broken
+else
+	docker_play "$T/root"
+	image=played
+fi
+mkdir "$T/repo" "$T/jobs"
+make_repo "$T/repo" >/dev/null
+cd "$T/repo" || exit 99
+head -c 3000000 /dev/urandom >"$T/file"
+export AGENTBOX_PROVIDER=docker
+
+made() # BOX
+{
+	ab create --image "$image" -n "$1" -y
+}
+
+# The request that breaks, what it is part of, and what is done before.
+cat >"$T/kinds" <<END
+ping exec
+info doctor
+list prune
+create create
+start create
+exec-start create
+start start stop
+inspect stop
+exec-create exec
+exec-start exec
+exec-start cp-in
+exec-start cp-out
+exec-json exec
+stop stop
+pause pause
+unpause resume pause
+delete destroy
+stats stats
+commit checkpoint
+image-get checkpoint
+image-delete rm-checkpoint checkpoint
+image-list images
+import prepare
+END
+
+act() # WHAT BOX
+{
+	case $1 in
+	doctor) ab doctor --provider docker ;;
+	create) made "$2" ;;
+	exec) ab exec "$2" -n -- sh -c 'echo x >>/tmp/times; echo once' ;;
+	cp-in) ab cp "$T/file" "$2:/tmp/file" ;;
+	cp-out) ab cp "$2:/bin/sh" "$breaks/sh" ;;
+	prune) ab prune -y ;;
+	destroy) ab destroy "$2" -y ;;
+	checkpoint) ab checkpoint create "$2" --name "$2" ;;
+	rm-checkpoint) ab checkpoint rm "$2" --provider docker -y ;;
+	images) ab image ls --provider docker ;;
+	prepare) ab prepare --provider docker --from "$T/root.tar" -n "$2" ;;
+	*) ab "$1" "$2" ;;
+	esac </dev/null
+}
+
+# The connection is lost: what may be done twice is, and what was done is found.
+passes() # KIND FAULT
+{
+	case $1:$2 in
+	exec-start:* | import:* | commit:503 | commit:reset) return 1 ;;
+	*:503 | ping:500 | exec-create:500 | create:half | *:reset | *:short | *:lost) ;;
+	*) return 1 ;;
+	esac
+}
+
+# Done, and once.
+really() # WHAT BOX
+{
+	case $1 in
+	exec)
+		[ "$(cat "$breaks/out")" = once ] &&
+			ab exec "$2" -n -- sh -c 'wc -l </tmp/times && rm /tmp/times' \
+				>"$breaks/times" &&
+			[ "$(cat "$breaks/times")" -eq 1 ]
+		;;
+	cp-in) ab exec "$2" -n -- cat /tmp/file | cmp - "$T/file" ;;
+	cp-out) cmp "$breaks/sh" "$T/root/bin/sh" ;;
+	create) ab exec "$2" -n -- git status && [ "$(engine_has "$2")" -eq 1 ] ;;
+	checkpoint) [ "$(docker_api GET '/images/json' | grep -o snapshot: | wc -l)" -eq 1 ] ;;
+	esac
+}
+
+engine_has() # BOX
+{
+	docker_api GET '/containers/json?all=1' | grep -o "/agentbox-$1-" | wc -l
+}
+
+bad()
+{
+	printf '%s\n' "$*" >>"$breaks/bad"
+}
+
+broken() # KIND FAULT WHAT BOX
+{
+	case $2 in
+	hang | silent | mute) limit=2s ;;
+	*) limit=1m ;;
+	esac
+	whole_again
+	break_at "$1" "$2"
+	begun=$(date +%s)
+	status=0
+	(
+		export AGENTBOX_DOCKER_TIMEOUT="$limit"
+		act "$3" "$4"
+	) >"$breaks/out" 2>"$breaks/err" || status=$?
+	took=$(($(date +%s) - begun))
+	said=$(grep '^agentbox: ' "$breaks/err" | grep -v '^agentbox: warning: ')
+	printf '%s\n' "$1 $2: $3: $status after $took s: $said" >>"$breaks/table"
+	[ "$3" != doctor ] || said=$(grep '^ *docker .*fail .*provider' "$breaks/out")
+	[ ! -s "$breaks/faults" ] || bad "$1 $2: it was not asked by $3"
+	if passes "$1" "$2"; then
+		[ "$status" -eq 0 ] || bad "$1 $2: $3 ended with $status: $said"
+	elif [ "$status" -eq 0 ]; then
+		:
+	elif [ "$status" -ge 126 ]; then
+		bad "$1 $2: $3 ended with $status"
+	elif [ "$(printf '%s\n' "$said" | wc -l)" -ne 1 ] || [ -z "$said" ]; then
+		bad "$1 $2: $3 said: $(cat "$breaks/err")"
+	fi
+	[ "$took" -le 90 ] || bad "$1 $2: $3 took $took s"
+	whole_again
+	[ "$status" -ne 0 ] || really "$3" "$4" || bad "$1 $2: $3 did nothing, or twice"
+}
+
+# Nothing is left of it that prune does not find, and a box that was not to go is of use.
+afterwards() # KIND FAULT WHAT BOX
+{
+	case $3 in
+	exec | cp-in | cp-out | stats)
+		ab exec "$4" -n -- rm -f /tmp/times || bad "$1 $2: afterwards the box is of no use"
+		return
+		;;
+	doctor | prune | images) return ;;
+	start | stop | pause | resume)
+		ab resume "$4" || ab start "$4"
+		ab exec "$4" -n -- true || bad "$1 $2: afterwards the box is of no use"
+		return
+		;;
+	rm-checkpoint | checkpoint) ab checkpoint rm "$4" --provider docker -y ;;
+	prepare) ab image rm "$4" --provider docker -y ;;
+	destroy | create) ! ab status "$4" || ab destroy "$4" -y ;;
+	esac
+	ab prune -y || bad "$1 $2: prune after $3"
+	case $3 in
+	rm-checkpoint | checkpoint) found=$(docker_api GET '/images/json' | grep -o "snapshot:") ;;
+	prepare) found=$(docker_api GET '/images/json' | grep -o ":$4\"") ;;
+	*) found=$(engine_has "$4" | grep -v '^0$') ;;
+	esac
+	[ -z "$found" ] || bad "$1 $2: $3 left $found"
+}
+
+faults_of() # KIND WHAT
+{
+	case $1:$2 in
+	exec-start:create) echo 500 hang cut mute ;;
+	# agentbox-ctl itself ends what is mute, after a minute.
+	exec-start:*) echo 500 503 reset hang text cut ${AGENTBOX_TEST_FULL:+mute} ;;
+	# There is nothing in their answers that could be cut.
+	ping:* | start:* | stop:* | pause:* | unpause:* | delete:*)
+		echo 500 503 reset hang text lost silent big
+		;;
+	*) echo 500 503 reset hang text half short lost silent big ;;
+	esac
+}
+
+# Of the words some, others in each row.
+chosen() # ROW WORD...
+{
+	n=$1
+	shift
+	for word; do
+		n=$((n + 1))
+		[ -z "${AGENTBOX_TEST_FULL-}" ] && [ $((n % 3)) -ne 0 ] || echo "$word"
+	done
+}
+
+lane() # NUMBER
+{
+	docker_breaks "$T/jobs/$1"
+	row=0
+	while read -r kind what before; do
+		row=$((row + 1))
+		[ $((row % lanes)) -eq "$1" ] || continue
+		# shellcheck disable=SC2046 # words
+		for fault in $(chosen "$row" $(faults_of "$kind" "$what")); do
+			box=b$row
+			case $what in
+			create | doctor | images | prepare | prune) ;;
+			*)
+				ab status "$box" || made "$box" ||
+					bad "$kind $fault: no box for $what"
+				;;
+			esac
+			[ -z "$before" ] || act "$before" "$box"
+			broken "$kind" "$fault" "$what" "$box"
+			afterwards "$kind" "$fault" "$what" "$box"
+		done
+	done <"$T/kinds" >"$breaks/noise" 2>&1
+	tap_run_atexit
+}
+
+lanes=4
+for n in $(seq 0 $((lanes - 1))); do
+	(
+		trap - EXIT
+		tap_atexit=''
+		lane "$n"
+	) </dev/null &
+	pids="${pids-} $!"
+done
+# shellcheck disable=SC2086
+wait $pids
+while read -r kind what _; do
+	found=$(grep -h "^$kind .*: $what" "$T"/jobs/*/bad 2>/dev/null)
+	is "$found" '' "$kind breaks in $what"
+done <"$T/kinds"
+[ -z "${AGENTBOX_TEST_SHOW-}" ] || cat "$T"/jobs/*/table
+done_testing

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: MIT
+# The engine that docker-break.pl plays where there is none: enough of the API for boxes, their
+# files and their checkpoints.  A container is a copy of a root file system, a command one that is
+# run there in namespaces of its own.  Containers have no first process, no network and no limits.
+#
+# DIR/boxes/ID.json and DIR/boxes/ID/ are a container, DIR/images/ID.json and DIR/images/ID/ an
+# image, DIR/execs/ID.json a command.  Any reference to an image that is not there is the ROOT.
+use strict;
+use warnings;
+use Fcntl qw(:flock);
+use IO::Select;
+use JSON::PP;
+
+my ($home, $base);
+my $json = JSON::PP->new->utf8->canonical;
+my $zero = '0001-01-01T00:00:00Z';
+
+sub play_begin
+{
+	($home, $base) = @_;
+	mkdir "$home/$_" for qw(boxes images execs);
+	return;
+}
+
+sub new_id
+{
+	open my $in, '<', '/dev/urandom' or die "urandom: $!\n";
+	sysread $in, my $bytes, 32;
+	return unpack 'H*', $bytes;
+}
+
+sub now
+{
+	my @t = gmtime;
+	return sprintf '%04d-%02d-%02dT%02d:%02d:%02d.5Z', $t[5] + 1900, $t[4] + 1, @t[3, 2, 1, 0];
+}
+
+sub load
+{
+	my ($what, $id) = @_;
+	open my $in, '<', "$home/$what/$id.json" or return;
+	local $/;
+	return $json->decode(<$in>);
+}
+
+sub store
+{
+	my ($what, $id, $doc) = @_;
+	open my $out, '>', "$home/$what/.$id.$$" or die "$home/$what: $!\n";
+	print {$out} $json->encode($doc);
+	close $out;
+	rename "$home/$what/.$id.$$", "$home/$what/$id.json";
+	return;
+}
+
+sub all_of
+{
+	my ($what) = @_;
+	return grep { $_ } map { load($what, m{([0-9a-f]{64})\.json$}) } glob "$home/$what/*.json";
+}
+
+sub find_box
+{
+	my ($ref) = @_;
+	my ($found) = grep { $_->{Id} eq $ref || $_->{Name} eq "/$ref" } all_of('boxes');
+	return $found;
+}
+
+sub find_image
+{
+	my ($ref) = @_;
+	my ($found) = grep { $_->{Id} eq $ref || grep { $_ eq $ref } @{ $_->{RepoTags} } }
+	    all_of('images');
+	return $found;
+}
+
+sub unescape
+{
+	my ($text) = @_;
+	$text =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ge;
+	return $text;
+}
+
+sub labels_fit
+{
+	my ($labels, $query) = @_;
+	return 1 unless $query =~ /filters=([^&]*)/;
+	for my $wanted (@{ $json->decode(unescape($1))->{label} // [] }) {
+		my ($key, $value) = split /=/, $wanted, 2;
+		return 0 unless exists $labels->{$key};
+		return 0 if defined $value && $labels->{$key} ne $value;
+	}
+	return 1;
+}
+
+sub reply
+{
+	my ($to, $status, $doc) = @_;
+	my $body = defined $doc ? $json->encode($doc) : '';
+	return answer($to, $status, $body);
+}
+
+sub no_such
+{
+	my ($to, $what) = @_;
+	return reply($to, 404, { message => "No such $what" });
+}
+
+sub create
+{
+	my ($to, $query, $body) = @_;
+	my ($name) = $query =~ /name=([^&]*)/;
+	my $spec = $json->decode($body);
+	my $id = new_id();
+	my $image = find_image($spec->{Image});
+	open my $lock, '>', "$home/lock" or die "$home/lock: $!\n";
+	flock $lock, LOCK_EX;
+	return reply($to, 409, { message => "The name \"/$name\" is already in use by it" })
+	    if find_box($name);
+	system 'cp', '-a', '--reflink=auto', $image ? "$home/images/$image->{Id}" : $base,
+	    "$home/boxes/$id";
+	mkdir "$home/boxes/$id/workspace";
+	store('boxes', $id, {
+		Id => $id, Name => "/$name", Created => now(),
+		Image => $image ? $image->{Id} : 'base',
+		State => { Status => 'created', StartedAt => $zero, Error => '' },
+		Config => { Labels => $spec->{Labels}, User => '', Env => $spec->{Env} },
+		HostConfig => $spec->{HostConfig}, NetworkSettings => { Ports => {} },
+	});
+	return reply($to, 201, { Id => $id, Warnings => [] });
+}
+
+sub end_commands
+{
+	my ($id) = @_;
+	for my $exec (grep { $_->{ContainerID} eq $id && $_->{Running} } all_of('execs')) {
+		kill 'KILL', $exec->{Pid} if $exec->{Pid};
+	}
+	return;
+}
+
+my %verbs = (
+	start => ['running', qr/^(created|exited)$/], stop => ['exited', qr/^(running|paused)$/],
+	kill => ['exited', qr/^(running|paused)$/], pause => ['paused', qr/^running$/],
+	unpause => ['running', qr/^paused$/],
+);
+
+sub act
+{
+	my ($to, $verb, $box) = @_;
+	my ($status, $from) = @{ $verbs{$verb} };
+	return reply($to, 304) if $box->{State}{Status} eq $status && $verb =~ /^st/;
+	my $no = $verb eq 'pause' && $status eq $box->{State}{Status} ? 'already paused'
+	    : $verb eq 'unpause' ? 'not paused' : $box->{State}{Status};
+	return reply($to, 409, { message => "Container is $no" })
+	    unless $box->{State}{Status} =~ $from;
+	end_commands($box->{Id}) if $status eq 'exited';
+	$box->{State}{Status} = $status;
+	$box->{State}{StartedAt} = now() if $verb eq 'start';
+	store('boxes', $box->{Id}, $box);
+	return reply($to, 204);
+}
+
+sub destroy
+{
+	my ($to, $box) = @_;
+	end_commands($box->{Id});
+	unlink "$home/boxes/$box->{Id}.json";
+	system 'rm', '-rf', "$home/boxes/$box->{Id}";
+	return reply($to, 204);
+}
+
+sub list
+{
+	my ($to, $query) = @_;
+	return reply($to, 200, [map { {
+		Id => $_->{Id}, Names => [$_->{Name}], State => $_->{State}{Status},
+		Created => time, Labels => $_->{Config}{Labels}, Image => $_->{Image},
+	} } grep { labels_fit($_->{Config}{Labels}, $query) } all_of('boxes')]);
+}
+
+sub commit
+{
+	my ($to, $query, $body) = @_;
+	my %q = map { split /=/, $_, 2 } split /&/, $query;
+	my $box = find_box($q{container}) or return no_such($to, 'container');
+	my $hex = new_id();
+	my %labels = (%{ $box->{Config}{Labels} }, %{ $json->decode($body)->{Labels} // {} });
+	system 'cp', '-a', '--reflink=auto', "$home/boxes/$box->{Id}", "$home/images/sha256:$hex";
+	store('images', $hex, {
+		Id => "sha256:$hex", RepoTags => ["$q{repo}:$q{tag}"], Created => now(),
+		Size => 1000, Config => { Labels => \%labels }, RootFS => { Layers => ['one'] },
+	});
+	return reply($to, 201, { Id => "sha256:$hex" });
+}
+
+sub images
+{
+	my ($to, $query) = @_;
+	return reply($to, 200, [map { {
+		Id => $_->{Id}, RepoTags => $_->{RepoTags}, Size => 1000, Created => time,
+		Labels => $_->{Config}{Labels},
+	} } grep { labels_fit($_->{Config}{Labels}, $query) } all_of('images')]);
+}
+
+sub import
+{
+	my ($to, $query) = @_;
+	my $hex = new_id();
+	my %labels;
+	my ($repo, $tag) = $query =~ /repo=([^&]*)&tag=([^&]*)/;
+	return reply($to, 404, { message => 'pull access denied' }) unless defined $tag;
+	while ($query =~ /changes=LABEL%20([^&]*)/g) {
+		my ($key, $value) = unescape($1) =~ /\A([^=]*)="(.*)"\z/ or next;
+		$labels{$key} = $value;
+	}
+	system 'cp', '-a', '--reflink=auto', $base, "$home/images/sha256:$hex";
+	store('images', $hex, {
+		Id => "sha256:$hex", RepoTags => ["$repo:$tag"], Created => now(), Size => 1000,
+		Config => { Labels => \%labels }, RootFS => { Layers => ['one'] },
+	});
+	return reply($to, 200, { status => "sha256:$hex" });
+}
+
+sub delete_image
+{
+	my ($to, $ref) = @_;
+	my $image = find_image($ref) or return no_such($to, 'image');
+	my ($hex) = $image->{Id} =~ /([0-9a-f]+)$/;
+	unlink "$home/images/$hex.json";
+	system 'rm', '-rf', "$home/images/$image->{Id}";
+	return reply($to, 200, [{ Deleted => $image->{Id} }]);
+}
+
+sub create_exec
+{
+	my ($to, $box, $body) = @_;
+	my $id = new_id();
+	return reply($to, 409, { message => "Container is $box->{State}{Status}" })
+	    unless $box->{State}{Status} eq 'running';
+	store('execs', $id, { ID => $id, ContainerID => $box->{Id}, Running => JSON::PP::false,
+		Pid => 0, ExitCode => undef, Spec => $json->decode($body) });
+	return reply($to, 201, { Id => $id });
+}
+
+# The command itself, in the container's root.
+sub become
+{
+	my ($box, $spec) = @_;
+	my $where = "$home/boxes/$box";
+	%ENV = (HOME => '/root',
+		PATH => '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin');
+	for (@{ $spec->{Env} // [] }) {
+		my ($key, $value) = split /=/, $_, 2;
+		$ENV{$key} = $value if defined $value;
+	}
+	exec '/usr/bin/unshare', ($> ? '-r' : ()), '--mount', '--pid', '--ipc', '--fork',
+	    '--kill-child', '/bin/sh', '-c', 'mount -t proc proc "$1/proc" &&
+		mount -t tmpfs tmpfs "$1/dev" && ln -s /proc/self/fd "$1/dev/fd" &&
+		for d in null zero full random urandom tty; do
+			: >"$1/dev/$d" && mount --bind "/dev/$d" "$1/dev/$d" || exit 126
+		done
+		where=$1 cwd=$2; shift 2
+		export where cwd
+		exec chroot "$where" /bin/sh -c \'cd "$cwd" || exit 126; unset where cwd
+			exec "$@"\' agentbox "$@"', 'agentbox', $where, $spec->{WorkingDir} || '/',
+	    @{ $spec->{Cmd} };
+	exit 126;
+}
+
+sub pump
+{
+	my ($client, $in, $out, $err) = @_;
+	my $select = IO::Select->new($client, $out, $err);
+	my $open = 2;
+	while ($open) {
+		for my $from ($select->can_read) {
+			my $n = sysread $from, my $chunk, 32768;
+			if ($from == $client) {
+				put($in, $chunk) if $n;
+				next if $n;
+				$select->remove($client);
+				close $in;
+			} elsif ($n) {
+				put($client, pack('CxxxN', $from == $out ? 1 : 2, $n) . $chunk);
+			} else {
+				$select->remove($from);
+				$open--;
+			}
+		}
+	}
+	return;
+}
+
+sub start_exec
+{
+	my ($client, $exec) = @_;
+	pipe my $in_read, my $in or die "pipe: $!\n";
+	pipe my $out, my $out_write or die "pipe: $!\n";
+	pipe my $err, my $err_write or die "pipe: $!\n";
+	local $SIG{CHLD} = 'DEFAULT';
+	my $pid = fork // die "fork: $!\n";
+	if (!$pid) {
+		open STDIN, '<', '/dev/null';
+		open STDIN, '<&', $in_read if $exec->{Spec}{AttachStdin};
+		open STDOUT, '>&', $out_write;
+		open STDERR, '>&', $err_write;
+		become($exec->{ContainerID}, $exec->{Spec});
+	}
+	close $_ for $in_read, $out_write, $err_write;
+	@{$exec}{qw(Running Pid)} = (JSON::PP::true, $pid);
+	store('execs', $exec->{ID}, $exec);
+	put($client, "HTTP/1.1 101 UPGRADED\r\nContent-Type: application/vnd.docker.raw-stream\r\n"
+	    . "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n");
+	pump($client, $in, $out, $err);
+	waitpid $pid, 0;
+	@{$exec}{qw(Running ExitCode)} =
+	    (JSON::PP::false, $? & 127 ? 128 + ($? & 127) : $? >> 8);
+	store('execs', $exec->{ID}, $exec);
+	return;
+}
+
+sub of_box
+{
+	my ($to, $method, $box, $rest, $body) = @_;
+	return reply($to, 200, $box) if $rest eq 'json';
+	return act($to, $rest, $box) if $verbs{$rest};
+	return create_exec($to, $box, $body) if $rest eq 'exec';
+	return destroy($to, $box) if $method eq 'DELETE' && $rest eq '';
+	return reply($to, 200, { cpu_stats => { cpu_usage => { total_usage => 1000000 } },
+		memory_stats => { usage => 4096 }, pids_stats => { current => 1 } })
+	    if $rest eq 'stats';
+	return no_such($to, 'page');
+}
+
+# One request and its answer.
+sub play_one
+{
+	my ($to) = @_;
+	my $head = read_head($to) // return;
+	my ($method, $path, $query) = $head =~ /\A(\S+) ([^? ]+)\??(\S*) /;
+	my $body = '';
+	each_piece($to, $head, sub { $body .= $_[0] if length $body < 1 << 20 });
+	$path =~ s{^/v1\.[0-9]+}{};
+	return put($to, "HTTP/1.1 200 OK\r\nApi-Version: 1.41\r\nContent-Length: 2\r\n\r\nOK")
+	    if $path eq '/_ping';
+	return reply($to, 200, { ID => 'played', ServerVersion => '20.10', Driver => 'copies',
+		OperatingSystem => 'a test' }) if $path eq '/info';
+	return create($to, $query, $body) if $path eq '/containers/create';
+	return list($to, $query) if $path eq '/containers/json';
+	return commit($to, $query, $body) if $path eq '/commit';
+	return images($to, $query) if $path eq '/images/json';
+	return import($to, $query) if $path eq '/images/create';
+	if ($path =~ m{^/images/(.*?)(/json)?$}) {
+		return delete_image($to, $1) if $method eq 'DELETE';
+		my $image = find_image($1);
+		return $image ? reply($to, 200, $image) : no_such($to, 'image');
+	}
+	if ($path =~ m{^/exec/([0-9a-f]{64})/(start|json)$}) {
+		my $exec = load('execs', $1) or return no_such($to, 'exec instance');
+		return $2 eq 'start' ? start_exec($to, $exec) : reply($to, 200, $exec);
+	}
+	if ($path =~ m{^/containers/([^/]+)/?(.*)$}) {
+		my $box = find_box($1) or return no_such($to, "container: $1");
+		return of_box($to, $method, $box, $2, $body);
+	}
+	return no_such($to, 'page');
+}
+
+1;

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# tests/contract/docker-play.sh: Docker engines that are played, or that break; behind
+# ../cli/functions.sh.
+#
+#	docker_is_built          true with the docker provider
+#	docker_root FILE.tar     a root file system of this machine's programs, enough for a box
+#	docker_play ROOT         instead of an engine, one that is played (docker-play.pl), at
+#	                         $DOCKER_HOST
+#	docker_breaks DIR        docker-break.pl, with its files in DIR, between agentbox and the
+#	                         engine at $DOCKER_HOST; that is then its own address
+#	break_at KIND FAULT [SKIP [TIMES]]   from now on; the manual is docker-break.pl's head
+#	whole_again              nothing breaks any more
+#	asked [KIND]             how many requests there were since whole_again
+#	docker_api METHOD PATH   what the engine answers, bypassing agentbox
+
+docker_is_built()
+{
+	[ -e "$BUILD/providers/docker/.libs/agentbox-docker.so" ]
+}
+
+docker_programs='sh cat chmod chown cksum cmp comm cp cut date dd df diff dirname du env expr false
+	find git grep gzip head id install kill ln ls md5sum mkdir mkfifo mknod mktemp mv nohup
+	nproc od paste printf ps pwd readlink realpath rm rmdir sed seq setsid sha256sum sleep sort
+	stat stty sync tail tar tee test timeout touch tr true truncate tty uname uniq wc whoami
+	xargs yes printenv getent'
+
+docker_root()
+(
+	root=$T/root
+	mkdir -p "$root/etc" "$root/bin" "$root/usr/bin" "$root/root" "$root/run" "$root/home" \
+		"$root/proc" "$root/sys" "$root/dev" "$root/var" "$root/sbin" || exit 1
+	mkdir -m 1777 "$root/tmp" "$root/var/tmp" || exit 1
+	echo 'root:x:0:0:root:/root:/bin/sh' >"$root/etc/passwd"
+	echo 'root:x:0:' >"$root/etc/group"
+	{
+		for program in $docker_programs; do
+			path=$(PATH=/usr/bin:/bin:/usr/sbin:/sbin command -v -- "$program")
+			# What the shell has itself is a file all the same.
+			case $path in /*) ;; *) path=/usr/bin/$program ;; esac
+			cp -L "$path" "$root/bin/" || exit 1
+			ldd "$path" 2>/dev/null
+		done
+		# With sanitizers it is no static program.
+		ldd "$BUILD/core/ctl/agentbox-ctl" 2>/dev/null
+	} | sed -n 's,^[^/]*\(/[^ ]*\) (.*,\1,p' | sort -u >"$T/libraries"
+	while IFS= read -r library; do
+		mkdir -p "$root${library%/*}" && cp -L "$library" "$root$library" || exit 1
+	done <"$T/libraries"
+	tar -cf "$1" -C "$root" .
+)
+
+docker_listen() # DIR ARG...
+{
+	mkdir "$1" || exit 99
+	DOCKER_HOST=unix://$1/docker.sock
+	export DOCKER_HOST
+	unset DOCKER_CONTEXT DOCKER_TLS_VERIFY DOCKER_CERT_PATH
+	perl "$SRC/tests/contract/docker-break.pl" "$1/docker.sock" "$@" \
+		>"$1/said" 2>&1 </dev/null &
+	atexit kill "$!"
+	wait_for 30 test -S "$1/docker.sock"
+}
+
+docker_play()
+{
+	docker_listen "$T/played" --play "$1"
+}
+
+docker_breaks()
+{
+	breaks=$1
+	docker_listen "$1" "${DOCKER_HOST#unix://}"
+	whole_again
+}
+
+break_at()
+{
+	echo "$1 $2 ${3-0} ${4-1}" >>"$breaks/faults"
+}
+
+whole_again()
+{
+	: >"$breaks/faults"
+	: >"$breaks/log"
+}
+
+asked()
+{
+	grep -c "^${1-}" "$breaks/log"
+}
+
+docker_api()
+{
+	perl -MIO::Socket::UNIX -e '
+		my ($host, $method, $path) = @ARGV;
+		$host =~ s,^unix://,,;
+		my $s = IO::Socket::UNIX->new(Peer => $host || "/var/run/docker.sock") or die $!;
+		print $s "$method $path HTTP/1.0\r\n\r\n";
+		$s->flush;
+		local $/;
+		my $all = <$s>;
+		$all =~ s/^.*?\r\n\r\n//s;
+		print $all;
+	' "${DOCKER_HOST-}" "$1" "$2"
+}
