@@ -91,7 +91,9 @@ wanted()
 {
 	requirements | while IFS='|' read -r kind package probe why; do
 		case " $kinds " in
-		*" ${kind%+*} "* | *" ${kind#*+} "*) printf '%s|%s|%s\n' "$package" "$probe" "$why" ;;
+		*" ${kind%+*} "* | *" ${kind#*+} "*)
+			printf '%s|%s|%s\n' "$package" "$probe" "$why"
+			;;
 		esac
 	done
 }

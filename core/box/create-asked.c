@@ -191,6 +191,8 @@ int abx_create_prepare(struct abx_creating *c, struct abx_err *err)
 		r = abx_check_box_name(c->req->name, err);
 	if (r == 0)
 		r = load_env(c, err);
+	if (r == 0)
+		r = abx_create_load_ca(c, err);
 	if (r < 0)
 		return r;
 	c->provider = c->req->provider ? c->req->provider

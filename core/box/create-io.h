@@ -3,6 +3,7 @@
 #ifndef ABX_CREATE_IO_H
 #define ABX_CREATE_IO_H
 
+#include "core/base/ca.h"
 #include "core/base/prepared.h"
 #include "core/box/create.h"
 #include "core/box/exec.h"
@@ -26,6 +27,7 @@ struct abx_creating {
 	struct abx_strv included;
 	struct abx_seed *seed;
 	struct abx_env env;
+	struct abx_buf ca; /* certificates that the box is to trust */
 	struct abx_box_spec spec;
 	struct abx_strv volume_ids;
 	int64_t timeout_ms;
@@ -36,6 +38,11 @@ struct abx_creating {
 
 /* create-asked.c: all that can be refused before anything exists. */
 int abx_create_prepare(struct abx_creating *c, struct abx_err *err);
+
+/* create-ca.c: certificates that the box is to trust beside its own: what is configured, told to
+ * programs by variables that are nobody else's yet; and, in the box, the files that these name. */
+int abx_create_load_ca(struct abx_creating *c, struct abx_err *err);
+int abx_create_send_ca(struct abx_creating *c, struct abx_err *err);
 
 /* create-base.c: the image of boxes for which nobody named one.  Has the provider an option that
  * names one? */

@@ -387,8 +387,8 @@ static int finish(struct abx_creating *c, struct abx_err *err)
 static int run_steps(struct abx_creating *c, struct abx_err *err)
 {
 	static int (*const steps[])(struct abx_creating *, struct abx_err *) = {
-		abx_create_make_base, reserve, inspect,	  ensure_volumes, provision,
-		wait_ready,	      seed,    run_setup, make_read_only, finish};
+		abx_create_make_base, reserve, inspect,	  ensure_volumes, provision, wait_ready,
+		abx_create_send_ca,   seed,    run_setup, make_read_only, finish};
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(steps); i++) {
 		int r = steps[i](c, err);
@@ -420,6 +420,7 @@ void abx_creating_release(struct abx_creating *c)
 	abx_origin_release(&c->origin);
 	abx_seed_free(c->seed);
 	abx_env_release(&c->env);
+	abx_buf_release(&c->ca);
 	abx_box_spec_release(&c->spec);
 	abx_strv_release(&c->volume_ids);
 	abx_strv_release(&c->included);

@@ -28,12 +28,25 @@ static int32_t end_line(struct docker_lines *l)
 	return docker_host->emit_log(l->call, ABX_STREAM_STDOUT, "\n", 1);
 }
 
+/* "\33[91m": the builder paints what comes from a stderr. */
+static const char *behind_colour(const char *text)
+{
+	while (text[0] == '\33' && text[1] == '[') {
+		size_t n = 2 + strspn(text + 2, "0123456789;");
+
+		if (text[n] != 'm')
+			break;
+		text += n + 1;
+	}
+	return text;
+}
+
 /* Programs write as they like: a line is whole when its end has come. */
 static int32_t take_output(struct docker_lines *l, const char *text)
 {
 	int32_t r = ABX_OK;
 
-	for (; *text && r == ABX_OK; text++)
+	for (text = behind_colour(text); *text && r == ABX_OK; text = behind_colour(text + 1))
 		if (*text == '\n' || *text == '\r')
 			r = end_line(l);
 		else if (l->n_half + 1 < sizeof(l->half))

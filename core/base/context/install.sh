@@ -28,6 +28,7 @@ if [ -s "$here/ca.pem" ]; then
 	bundle=$here/ca-bundle.pem
 	cat /etc/ssl/certs/ca-certificates.crt >"$bundle" 2>/dev/null || :
 	cat "$here/ca.pem" >>"$bundle"
+	mkdir -p /etc/apt/apt.conf.d
 	printf 'Acquire::https::CAInfo "%s";\n' "$bundle" >/etc/apt/apt.conf.d/99agentbox-build
 	export SSL_CERT_FILE="$bundle" CURL_CA_BUNDLE="$bundle"
 fi
