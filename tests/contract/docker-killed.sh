@@ -76,7 +76,8 @@ run ab exec one -n -- cat /tmp/file
 ok 'then it goes in' ab cp "$T/file" one:/tmp/file
 dies exec-start 0 'cp out' ab cp one:/tmp/file "$T/out"
 works 'cp out'
-[ ! -e "$T/out" ] || cmp "$T/out" "$T/file" && pass 'cp out: half a file is none' || fail 'cp out: half a file is none'
+[ ! -e "$T/out" ] || cmp "$T/out" "$T/file" && pass 'cp out: half a file is none' ||
+	fail 'cp out: half a file is none'
 dies commit 0 'checkpoint' ab checkpoint create one --name c
 works 'checkpoint'
 [ "$status" -ne 0 ] || ab checkpoint rm c -y >/dev/null 2>&1

@@ -4,7 +4,8 @@
 # run there in namespaces of its own.  Containers have no first process, no network and no limits.
 #
 # DIR/boxes/ID.json and DIR/boxes/ID/ are a container, DIR/images/ID.json and DIR/images/ID/ an
-# image, DIR/execs/ID.json a command.  Any reference to an image that is not there is the ROOT.
+# image, DIR/execs/ID.json a command.  DIR/api may say which version it speaks.  Any reference to an
+# image that is not there is the ROOT.
 use strict;
 use warnings;
 use Fcntl qw(:flock);
@@ -333,6 +334,13 @@ sub of_box
 	return no_such($to, 'page');
 }
 
+sub api
+{
+	open my $in, '<', "$home/api" or return '1.41';
+	my ($version) = <$in> =~ /([0-9.]+)/;
+	return $version;
+}
+
 # One request and its answer.
 sub play_one
 {
@@ -342,8 +350,8 @@ sub play_one
 	my $body = '';
 	each_piece($to, $head, sub { $body .= $_[0] if length $body < 1 << 20 });
 	$path =~ s{^/v1\.[0-9]+}{};
-	return put($to, "HTTP/1.1 200 OK\r\nApi-Version: 1.41\r\nContent-Length: 2\r\n\r\nOK")
-	    if $path eq '/_ping';
+	return put($to, 'HTTP/1.1 200 OK' . "\r\nApi-Version: " . api() .
+	    "\r\nContent-Length: 2\r\n\r\nOK") if $path eq '/_ping';
 	return reply($to, 200, { ID => 'played', ServerVersion => '20.10', Driver => 'copies',
 		OperatingSystem => 'a test' }) if $path eq '/info';
 	return create($to, $query, $body) if $path eq '/containers/create';
