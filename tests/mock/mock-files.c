@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The mock provider: files in and out. */
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -86,6 +88,7 @@ int32_t mock_upload(struct abx_session *s, struct abx_call *call, const struct a
 		    const struct abx_transfer *req)
 {
 	abx_autofree char *path = NULL;
+	char part[PATH_MAX];
 	abx_autoclose int fd = -1;
 	int32_t r = check(s, call, "upload", sb->id);
 
@@ -94,13 +97,20 @@ int32_t mock_upload(struct abx_session *s, struct abx_call *call, const struct a
 	path = mock_map_path(s, sb->id, req->path);
 	if (req->flags & ABX_XFER_CREATE_PARENTS)
 		make_parents(path);
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	/* Nobody sees half of it, also when the client is killed. */
+	if ((size_t)snprintf(part, sizeof(part), "%s.part-XXXXXX", path) >= sizeof(part))
+		return mock_fail_errno(call, ENAMETOOLONG, "open the file");
+	fd = mkostemp(part, O_CLOEXEC);
 	if (fd < 0)
 		return mock_fail_errno(call, errno, "open the file");
 	r = copy_fd(call, req->fd, fd, req->size_bytes);
 	count_bytes(s, "upload", fd);
 	if (r == ABX_OK && fchmod(fd, req->mode ? req->mode & 07777 : 0644) < 0)
 		r = mock_fail_errno(call, errno, "set the mode");
+	if (r == ABX_OK && rename(part, path) < 0)
+		r = mock_fail_errno(call, errno, "name the file");
+	if (r != ABX_OK)
+		(void)unlink(part);
 	return r == ABX_OK ? mock_fault_after(s, call, "upload") : r;
 }
 
