@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/time.h>
-#include <time.h>
 
 #include "abxsdk/base.h"
+#include "abxsdk/clock.h"
 #include "agentbox/cloud_backend.h"
 #include "core/cli/tty.h"
 
@@ -48,12 +48,9 @@ static bool is_same(int signo)
 {
 	static volatile sig_atomic_t last;
 	static volatile int64_t when_ms;
-	struct timespec now;
-	int64_t ms;
+	const int64_t ms = abx_monotonic_ms();
 	bool same;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 	same = last == signo && ms - when_ms < SAME_MS;
 	last = signo;
 	when_ms = ms;

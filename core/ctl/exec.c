@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "abxsdk/clock.h"
 #include "agentbox/cloud_backend.h"
 #include "core/ctl/ctl.h"
 

@@ -2,7 +2,6 @@
 /* Sending an inspected workspace into a box, and proving that it arrived. */
 #include "core/seed/into.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 #include "core/host/exec-ctl.h"
@@ -13,9 +12,9 @@
 #include "core/util/log.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
+#include "core/util/pump.h"
 #include "core/util/rand.h"
 
-#define PIPE_BYTES (1 << 20)
 #define OUTPUT_MAX 4096
 #define STATUS_MORE ((size_t)1 << 20)
 #define PROGRAM_NAME ".agentbox-ctl-"
@@ -40,10 +39,7 @@ static int produce(void *ctx, int fd, int stop_fd, struct abx_err *err)
 					    .progress = s->target->progress,
 					    .progress_ctx = s->target->progress_ctx};
 
-#ifdef F_SETPIPE_SZ
-	/* Sixteen pages would make reader and writer wait for each other all the time. */
-	(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
-#endif
+	abx_pump_widen(fd);
 	return abx_seed_write_stream(s->seed, &how, &s->sent, err);
 }
 

@@ -6,22 +6,16 @@
 #include <string.h>
 #include <time.h>
 
-static int64_t read_clock(clockid_t id)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(id, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
+#include "abxsdk/clock.h"
 
 int64_t abx_now_ms(void)
 {
-	return read_clock(CLOCK_MONOTONIC);
+	return abx_monotonic_ms();
 }
 
 int64_t abx_wall_ms(void)
 {
-	return read_clock(CLOCK_REALTIME);
+	return abx_clock_ms(CLOCK_REALTIME);
 }
 
 void abx_time_text(int64_t wall_ms, char text[ABX_TIME_TEXT_BYTES])

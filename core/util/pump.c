@@ -176,6 +176,15 @@ static int run(struct run *x, unsigned char *chunk, struct abx_err *err)
 	return r;
 }
 
+void abx_pump_widen(int fd)
+{
+#ifdef F_SETPIPE_SZ
+	(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
+#else
+	(void)fd;
+#endif
+}
+
 int abx_pump_run(const struct abx_pump *pump, struct abx_pump_count *ret, struct abx_err *err)
 {
 	abx_autofree unsigned char *chunk = abx_xcalloc(1, CHUNK_BYTES);
@@ -184,10 +193,7 @@ int abx_pump_run(const struct abx_pump *pump, struct abx_pump_count *ret, struct
 
 	if (fcntl(pump->to, F_SETFL, O_NONBLOCK) < 0)
 		return abx_err_errno(err, errno, "stream");
-#ifdef F_SETPIPE_SZ
-	/* Sixteen pages would make reader and writer wait for each other all the time. */
-	(void)fcntl(pump->to, F_SETPIPE_SZ, PIPE_BYTES);
-#endif
+	abx_pump_widen(pump->to);
 	r = run(&x, chunk, err);
 	/* Freeing what did not come to its end writes once more. */
 	if (r < 0 && !x.error)

@@ -31,6 +31,8 @@ struct abx_pump_count {
 /* Can this machine compress?  Opens libarchive. */
 bool abx_pump_can_zstd(void);
 
+/* Of a pipe, where the system lets it: sixteen pages make reader and writer wait for each other. */
+void abx_pump_widen(int fd);
 /* Until the end of `from`. */
 int abx_pump_run(const struct abx_pump *pump, struct abx_pump_count *ret, struct abx_err *err);
 

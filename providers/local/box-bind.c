@@ -124,7 +124,7 @@ static void refuse_unbindable(const struct bind *b)
 	if (!f)
 		box_fail_errno(errno, "/proc/self/mountinfo");
 	while (getline(&line, &cap, f) > 0) {
-		char *field = line, *options, *at = line;
+		char *field = line, *options;
 
 		for (int i = 0; i < 4 && field; i++)
 			if ((field = strchr(field, ' ')))
@@ -136,20 +136,11 @@ static void refuse_unbindable(const struct bind *b)
 		if (!strstr(field, " unbindable"))
 			continue;
 		field[strcspn(field, " ")] = '\0';
-		/* Spaces and the like are written as octal numbers. */
-		for (char *from = field; *from; from++) {
-			if (from[0] == '\\' && strlen(from) > 3) {
-				*at++ = (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 +
-					       (from[3] - '0'));
-				from += 3;
-			} else {
-				*at++ = *from;
-			}
-		}
-		*at = '\0';
-		if (strncmp(line, b->source, len) == 0 && (line[len] == '/' || !line[len]))
+		box_unescape(field);
+		if (strncmp(field, b->source, len) == 0 && (field[len] == '/' || !field[len]))
 			box_fail(ABX_EPERM, "mount --make-private it on the host",
-				 "mount: %.256s: %.256s is mounted as unbindable", b->source, line);
+				 "mount: %.256s: %.256s is mounted as unbindable", b->source,
+				 field);
 	}
 	free(line);
 	(void)fclose(f);

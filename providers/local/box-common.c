@@ -42,6 +42,22 @@ void box_send(const struct lb_msg *m)
 	while (n < 0 && errno == EINTR);
 }
 
+void box_unescape(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' &&
+		    s[3] >= '0' && s[3] <= '7') {
+			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
+			s += 3;
+		} else {
+			*to++ = *s;
+		}
+	}
+	*to = '\0';
+}
+
 void box_send_kind(enum lb_kind kind, int64_t value)
 {
 	struct lb_msg m = {.kind = (uint32_t)kind, .value = value};

@@ -12,8 +12,9 @@
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "abxsdk/clock.h"
 
 /* How long processes may take to end after SIGTERM when nobody kills the box earlier. */
 #define LAST_GRACE_MS 30000
@@ -21,14 +22,6 @@
 #define SHELL_LIMIT_S 10
 /* The wall clock may be set: look again at least this often. */
 #define LOOK_AGAIN_S 60
-
-static int64_t clock_ms(clockid_t id)
-{
-	struct timespec t;
-
-	(void)clock_gettime(id, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static void reap(void)
 {
@@ -39,12 +32,12 @@ static void reap(void)
 /* TERM for everybody; the kernel kills who is left when this process ends. */
 static _Noreturn void shut_down(const sigset_t *set)
 {
-	int64_t end = clock_ms(CLOCK_MONOTONIC) + LAST_GRACE_MS;
+	int64_t end = abx_monotonic_ms() + LAST_GRACE_MS;
 	const struct timespec pause = {.tv_nsec = POLL_MS * 1000000};
 
 	(void)kill(-1, SIGTERM);
 	(void)kill(-1, SIGCONT);
-	while (kill(-1, 0) == 0 && clock_ms(CLOCK_MONOTONIC) < end) {
+	while (kill(-1, 0) == 0 && abx_monotonic_ms() < end) {
 		(void)sigtimedwait(set, NULL, &pause);
 		reap();
 	}
@@ -67,7 +60,7 @@ static _Noreturn void serve(int64_t expires_at_ms)
 		int sig;
 
 		if (expires_at_ms) {
-			int64_t left = expires_at_ms - clock_ms(CLOCK_REALTIME);
+			int64_t left = expires_at_ms - abx_clock_ms(CLOCK_REALTIME);
 
 			if (left <= 0)
 				shut_down(&set);

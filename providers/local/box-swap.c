@@ -73,23 +73,6 @@ static _Noreturn void not_here(int err)
 	_exit(0);
 }
 
-/* What the kernel writes as \ooo. */
-static void unescape(char *s)
-{
-	char *to = s;
-
-	for (; *s; s++) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' &&
-		    s[3] >= '0' && s[3] <= '7') {
-			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
-			s += 3;
-		} else {
-			*to++ = *s;
-		}
-	}
-	*to = '\0';
-}
-
 /* ID PARENT DEVICE ROOT PATH FLAGS [TAG]... - TYPE SOURCE OPTIONS */
 static bool parse_entry(char *line, struct entry *ret)
 {
@@ -112,7 +95,7 @@ static bool parse_entry(char *line, struct entry *ret)
 	e.options = strtok_r(NULL, " ", &save);
 	if (!e.path || !e.type || !e.options)
 		return false;
-	unescape(e.path);
+	box_unescape(e.path);
 	*ret = e;
 	return true;
 }

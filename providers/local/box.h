@@ -39,6 +39,7 @@ _Noreturn void box_fail(int code, const char *remedy, const char *fmt, ...)
 _Noreturn void box_fail_errno(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void *box_alloc(size_t n);
 char *box_strdup(const char *s);
+void box_unescape(char *s); /* a path of mountinfo, which has \ooo for blanks and the like */
 char *box_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Read a regular file of at most `max` bytes, never blocking on anything else: NULL and
  * errno; NUL-terminated, free() it. */

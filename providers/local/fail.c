@@ -5,7 +5,8 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <string.h>
-#include <time.h>
+
+#include "abxsdk/clock.h"
 
 const struct abx_host *local_host;
 
@@ -92,10 +93,7 @@ int32_t local_timed_out(struct abx_call *call)
 
 int64_t local_wall_ms(void)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return abx_clock_ms(CLOCK_REALTIME);
 }
 
 int32_t local_poll(struct abx_call *call, struct pollfd *fds, size_t n, int64_t max_ms)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "abxsdk/pass.h"
 #include "providers/local/box.h"
 
 static struct abx_loop_source control = {.fd = -1};
@@ -87,36 +88,19 @@ static void serve(const struct lb_net_req *req, int *fd, struct lb_net_rep *rep)
 	}
 }
 
-int net_passed_fd(struct msghdr *m)
-{
-	struct cmsghdr *c = CMSG_FIRSTHDR(m);
-	int fd = -1;
-
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
-}
-
 static void on_request(struct abx_loop_source *s, uint32_t events)
 {
-	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))];
 	struct lb_net_req req;
 	struct lb_net_rep rep = {.code = ABX_OK};
-	struct iovec iov = {&req, sizeof(req)};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = space,
-			   .msg_controllen = sizeof(space)};
-	ssize_t n = recvmsg(s->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int fd = n > 0 ? net_passed_fd(&m) : -1;
+	int fd = -1;
+	ssize_t n = abx_pass_recv(s->fd, &req, sizeof(req), MSG_DONTWAIT, &fd);
 
 	(void)events;
 	if (n == (ssize_t)sizeof(req)) {
 		serve(&req, &fd, &rep);
 		/* Whoever does not wait for the answer does not want it. */
 		(void)send(s->fd, &rep, sizeof(rep), MSG_NOSIGNAL | MSG_DONTWAIT);
-	} else if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
+	} else if (n >= 0 || (n != -EAGAIN && n != -EINTR)) {
 		abx_loop_unwatch(s);
 		free(s);
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "abxsdk/clock.h"
 #include "providers/local/net-dns.h"
 
 #define NAMES_MAX 4096
@@ -82,7 +83,7 @@ static bool may_be(const struct net_rules *r, uint32_t addr)
 bool net_names_allow(const struct net_rules *r, const struct net_question *q, struct net_answer *a)
 {
 	struct nft_batch b = NFT_BATCH_INIT;
-	int64_t now = abx_loop_now_ms(), seconds = (a->ttl_s > FLOOR_S ? a->ttl_s : FLOOR_S);
+	int64_t now = abx_monotonic_ms(), seconds = (a->ttl_s > FLOOR_S ? a->ttl_s : FLOOR_S);
 	char why[NFT_WHY_BYTES];
 	const char *remedy;
 	size_t kept = 0;
@@ -123,7 +124,7 @@ bool net_names_allow(const struct net_rules *r, const struct net_question *q, st
 
 void net_names_write(const struct net_rules *r, struct nft_batch *b)
 {
-	int64_t now = abx_loop_now_ms();
+	int64_t now = abx_monotonic_ms();
 
 	for (size_t i = 0; i < n_table; i++) {
 		if (!net_policy_allows_name(r->policy, table[i].name, strlen(table[i].name)) ||

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "abxsdk/clock.h"
 #include "providers/local/box.h"
 #include "providers/local/net-dns.h"
 
@@ -70,7 +71,7 @@ static void reply_tcp(struct client *c, const uint8_t *msg, size_t len)
 	out[1] = (uint8_t)len;
 	memcpy(out + 2, msg, len);
 	c->asked = false;
-	c->deadline = abx_loop_now_ms() + PATIENCE_MS;
+	c->deadline = abx_monotonic_ms() + PATIENCE_MS;
 	/* So little fits into the buffer of a socket whose peer reads what it asked for. */
 	if (send(c->source.fd, out, len + 2, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)len + 2)
 		drop_client(c);
@@ -198,7 +199,7 @@ static bool ask(const uint8_t *msg, size_t len, struct client *c, const struct s
 	}
 	*q = now;
 	q->upstream.fd = -1;
-	q->deadline = abx_loop_now_ms() + PATIENCE_MS;
+	q->deadline = abx_monotonic_ms() + PATIENCE_MS;
 	q->next = queries;
 	queries = q;
 	n_queries++;
@@ -266,7 +267,7 @@ static void on_client(struct abx_loop_source *s, uint32_t events)
 		return;
 	}
 	n_active++;
-	c->deadline = abx_loop_now_ms() + PATIENCE_MS;
+	c->deadline = abx_monotonic_ms() + PATIENCE_MS;
 	abx_loop_watch(&c->source, fd, EPOLLIN, on_stream);
 }
 

@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "abxsdk/clock.h"
+#include "abxsdk/pass.h"
 #include "providers/local/box.h"
 
 #define SLIRP_EXIT 3 /* descriptor in slirp4netns */
@@ -85,37 +87,20 @@ static bool is_done(void)
 	return poll(&p, 1, 0) != 0;
 }
 
-static bool send_fd(int fd)
-{
-	char room[CMSG_SPACE(sizeof(int))] = "", c = 0;
-	struct iovec v = {&c, 1};
-	struct msghdr m = {.msg_iov = &v,
-			   .msg_iovlen = 1,
-			   .msg_control = room,
-			   .msg_controllen = sizeof(room)};
-	struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-
-	h->cmsg_level = SOL_SOCKET;
-	h->cmsg_type = SCM_RIGHTS;
-	h->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(h), &fd, sizeof(int));
-	return sendmsg(link_end, &m, MSG_NOSIGNAL) == 1;
-}
-
 /* By whom the directory belongs to, which the network helper is not any more. */
 static _Noreturn void connect_it(void)
 {
 	const struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = SOCKET_NAME};
-	const int64_t end = abx_loop_now_ms() + CONNECT_WAIT_MS;
+	const int64_t end = abx_monotonic_ms() + CONNECT_WAIT_MS;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	while (fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof(to)) < 0) {
-		if (is_done() || abx_loop_now_ms() > end)
+		if (is_done() || abx_monotonic_ms() > end)
 			_exit(1);
 		(void)poll(NULL, 0, 1);
 	}
 	(void)unlink(SOCKET_NAME);
-	_exit(fd >= 0 && send_fd(fd) ? 0 : 1);
+	_exit(fd >= 0 && abx_pass_send(link_end, "", 1, fd) == 0 ? 0 : 1);
 }
 
 /* Nobody's child, so that slirp4netns has none that it does not know. */
@@ -167,15 +152,10 @@ static int watch(void)
 
 static bool ready(void)
 {
-	char room[CMSG_SPACE(sizeof(int))], c;
-	struct iovec v = {&c, 1};
-	struct msghdr m = {.msg_iov = &v,
-			   .msg_iovlen = 1,
-			   .msg_control = room,
-			   .msg_controllen = sizeof(room)};
-	ssize_t n = recvmsg(link_fd, &m, MSG_CMSG_CLOEXEC);
+	char c;
 
-	frames_fd = n == 1 ? net_passed_fd(&m) : -1;
+	frames_fd = -1;
+	(void)abx_pass_recv(link_fd, &c, sizeof(c), 0, &frames_fd);
 	return frames_fd >= 0;
 }
 

@@ -107,10 +107,6 @@ void net_names_write(const struct net_rules *r, struct nft_batch *b);
 /* net-control.c: what commands ask for, on LB_FD_CONTROL. */
 void net_control_open(int32_t (*set_policy)(struct net_policy *p, char *ret_why, size_t size));
 
-/* The descriptor that came with a message, or -1. */
-struct msghdr;
-int net_passed_fd(struct msghdr *m);
-
 /* net-tap.c: give the interface its address and route. */
 void net_tap_up(uint32_t network);
 

@@ -14,6 +14,7 @@
 #include "abxsdk/fs.h"
 #include "abxsdk/json.h"
 #include "abxsdk/number.h"
+#include "abxsdk/pass.h"
 
 #define RECORD_MAX_BYTES ((size_t)4 << 20)
 #define ANSWER_WAIT_MS 10000
@@ -119,26 +120,6 @@ static int connect_control(const struct local_box *b)
 	return abx_steal_fd(&fd);
 }
 
-static int send_request(int control, const struct lb_net_req *req, int fd)
-{
-	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {0};
-	struct lb_net_req copy = *req;
-	struct iovec iov = {&copy, sizeof(copy)};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct cmsghdr *c;
-
-	if (fd >= 0) {
-		m.msg_control = space;
-		m.msg_controllen = sizeof(space);
-		c = CMSG_FIRSTHDR(&m);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
-	return sendmsg(control, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
 /* *ret_gone: it ended instead of answering. */
 static int32_t ask_once(struct abx_call *call, const struct local_box *b,
 			const struct lb_net_req *req, int fd, struct lb_net_rep *ret,
@@ -146,7 +127,7 @@ static int32_t ask_once(struct abx_call *call, const struct local_box *b,
 {
 	abx_autoclose int control = connect_control(b);
 	struct pollfd p = {.fd = control, .events = POLLIN};
-	int r = control < 0 ? control : send_request(control, req, fd);
+	int r = control < 0 ? control : abx_pass_send(control, req, sizeof(*req), fd);
 	int32_t e;
 	ssize_t n;
 
@@ -194,7 +175,7 @@ static int push_port(void *ctx, const char *key, const char *value)
 	control = connect_control(b);
 	/* Taken by somebody else meanwhile: `url` finds another one when it is asked for. */
 	if (fd >= 0 && control >= 0)
-		(void)send_request(control, &req, fd);
+		(void)abx_pass_send(control, &req, sizeof(req), fd);
 	return 0;
 }
 

@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "abxsdk/clock.h"
 
 #define EVENTS_MAX 64
 #define TICK_MS 1000
@@ -71,14 +72,6 @@ void abx_loop_unwatch(struct abx_loop_source *s)
 	s->fd = -1;
 }
 
-int64_t abx_loop_now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 void abx_loop_on_tick(void (*tick)(int64_t now_ms), const size_t *active)
 {
 	on_tick = tick;
@@ -101,6 +94,6 @@ void abx_loop_run(void)
 		}
 		n_events = 0;
 		if (ticking)
-			on_tick(abx_loop_now_ms());
+			on_tick(abx_monotonic_ms());
 	}
 }

@@ -36,7 +36,6 @@ void abx_loop_watch(struct abx_loop_source *s, int fd, uint32_t events,
 		    void (*ready)(struct abx_loop_source *, uint32_t));
 void abx_loop_rewatch(struct abx_loop_source *s, uint32_t events);
 void abx_loop_unwatch(struct abx_loop_source *s); /* and close */
-int64_t abx_loop_now_ms(void);			  /* monotonic */
 /* Called about once a second while *active is not zero. */
 void abx_loop_on_tick(void (*tick)(int64_t now_ms), const size_t *active);
 _Noreturn void abx_loop_run(void);

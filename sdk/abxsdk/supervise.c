@@ -8,21 +8,13 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "abxsdk/clock.h"
 #include "abxsdk/tree.h"
 
 #define KILL_AGAIN_MS 5
 #define LONGEST_WAIT_MS 3600000
-
-int64_t abx_monotonic_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 int abx_supervise_init(struct abx_supervisor *s, int64_t grace_ms, int64_t timeout_ms)
 {

@@ -43,6 +43,4 @@ void abx_supervise_end(struct abx_supervisor *s);
 /* A signal for the command's process group. */
 void abx_supervise_signal(struct abx_supervisor *s, int signo);
 
-int64_t abx_monotonic_ms(void);
-
 #endif

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "abxsdk/clock.h"
 #include "tests/contract/tool.h"
 
 #define SEEN_MAX (1 << 20)
@@ -200,7 +201,7 @@ static int serve(struct pty *p)
 {
 	for (;;) {
 		struct pollfd pfd;
-		const int64_t left = p->until - tool_now_ms();
+		const int64_t left = p->until - abx_monotonic_ms();
 
 		look(p);
 		step(p);
@@ -223,7 +224,7 @@ static int serve(struct pty *p)
 
 int tool_pty(int argc, char **argv)
 {
-	struct pty p = {.until = tool_now_ms() + 30000};
+	struct pty p = {.until = abx_monotonic_ms() + 30000};
 	unsigned short rows = 24, cols = 80;
 	char *script;
 	size_t len;
@@ -237,7 +238,7 @@ int tool_pty(int argc, char **argv)
 		else if (opt == 'c')
 			cols = (unsigned short)strtoul(optarg, NULL, 10);
 		else if (opt == 't')
-			p.until = tool_now_ms() + 1000 * strtol(optarg, NULL, 10);
+			p.until = abx_monotonic_ms() + 1000 * strtol(optarg, NULL, 10);
 		else
 			return 2;
 	}

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "abxsdk/clock.h"
 #include "tests/contract/tool.h"
 
 /* rss FILE COMMAND...: run it, write its greatest resident size in KiB. */
@@ -60,7 +61,7 @@ int tool_sigdfl(int argc, char **argv)
 int tool_slow(int argc, char **argv)
 {
 	static char buf[65536];
-	const int64_t until = tool_now_ms() + 1000;
+	const int64_t until = abx_monotonic_ms() + 1000;
 	uint64_t total = 0;
 	ssize_t n;
 
@@ -68,7 +69,7 @@ int tool_slow(int argc, char **argv)
 	(void)argv;
 	while ((n = read(STDIN_FILENO, buf, sizeof(buf))) > 0) {
 		total += (uint64_t)n;
-		if (tool_now_ms() < until)
+		if (abx_monotonic_ms() < until)
 			(void)poll(NULL, 0, 10);
 	}
 	if (n < 0)

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/contract/tool.h"
@@ -15,14 +14,6 @@ int tool_fail(const char *what)
 {
 	(void)fprintf(stderr, "agentbox-contract-tool: %s: %s\n", what, strerror(errno));
 	return 99;
-}
-
-int64_t tool_now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
 int tool_write(int fd, const void *data, size_t len)

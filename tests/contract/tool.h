@@ -36,7 +36,6 @@ int tool_dns(int argc, char **argv);
 
 /* tool-util.c */
 int tool_fail(const char *what);
-int64_t tool_now_ms(void);
 /* All of it; -1 on error. */
 int tool_write(int fd, const void *data, size_t len);
 /* A listening socket on ADDR:PORT; -1 with a message. */

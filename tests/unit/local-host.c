@@ -10,6 +10,8 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "abxsdk/clock.h"
+
 #define BOX_LIFE_MS 300000
 
 struct abx_call {
@@ -30,11 +32,8 @@ struct abx_call *lh_call = &the_call;
 
 static int64_t now_ms(void *ctx)
 {
-	struct timespec t;
-
 	(void)ctx;
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return abx_monotonic_ms();
 }
 
 static int32_t note_failure(struct abx_call *call, const struct abx_failure *f)

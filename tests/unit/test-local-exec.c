@@ -4,8 +4,8 @@
 
 #include <poll.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "abxsdk/clock.h"
 #include "tests/unit/local-host.h"
 
 static const struct abx_sandbox box = {ABX_INIT(struct abx_sandbox), .id = "a1"};
@@ -14,14 +14,6 @@ static void setup(void)
 {
 	lh_setup();
 	ck_assert_msg(lh_provision("a1") == ABX_OK, "%s", lh_fail_text());
-}
-
-static int64_t clock_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* No process of that name is left in the box, within a second. */
@@ -194,12 +186,12 @@ END_TEST
 START_TEST(a_cancel_ends_the_whole_tree)
 {
 	struct lh_result res = LH_RESULT_INIT;
-	int64_t begin = clock_ms();
+	int64_t begin = abx_monotonic_ms();
 
 	lh_cancel_in(100);
 	lh_sh("a1", NULL, stubborn, &res);
 	ck_assert_int_eq(res.r, ABX_ECANCELED);
-	ck_assert_int_lt(clock_ms() - begin, 1100);
+	ck_assert_int_lt(abx_monotonic_ms() - begin, 1100);
 	lh_cancel_clear();
 	await_none("[s]leep 4711");
 	lh_result_release(&res);
@@ -247,11 +239,11 @@ END_TEST
 START_TEST(a_command_may_leave_processes_behind)
 {
 	struct lh_result res = LH_RESULT_INIT;
-	int64_t begin = clock_ms();
+	int64_t begin = abx_monotonic_ms();
 
 	lh_sh("a1", NULL, "sleep 4711 & echo said", &res);
 	ck_assert_str_eq(abx_buf_str(&res.out), "said\n");
-	ck_assert_int_lt(clock_ms() - begin, 4000);
+	ck_assert_int_lt(abx_monotonic_ms() - begin, 4000);
 	lh_expect("a1", NULL, "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c '[s]leep 4711'",
 		  "1\n");
 	lh_sh("a1", NULL, "yes & echo $!", &res);
