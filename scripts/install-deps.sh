@@ -59,6 +59,7 @@ test|git-lfs|command git-lfs|repositories that use Git LFS
 docker+test|mmdebstrap|command mmdebstrap|makes images of a Debian suite; recommended for local
 docker+test|docker.io|command dockerd|the Docker engine that the docker provider is tried on
 test|zstd|command zstd|unpacks what test providers are sent compressed
+test|libmicrohttpd-dev|module libmicrohttpd 0.9.71|serves HTTP in the emulated clouds
 test|xz-utils|command xz|packs the tarball in make distcheck
 END
 }

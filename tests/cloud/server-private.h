@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/cloud/server-private.h: what the files of the server share. */
+#ifndef CLOUD_SERVER_PRIVATE_H
+#define CLOUD_SERVER_PRIVATE_H
+
+#include <poll.h>
+#include <stdatomic.h>
+
+#include "tests/cloud/server.h"
+
+#define EMU_CONTROL "/_emulator/"
+
+struct MHD_Daemon;
+
+struct emu_server {
+	const struct emu_service *service;
+	void *service_data;
+	struct MHD_Daemon *daemon;
+	struct emu_faults *faults;
+	struct emu_log *log;
+	atomic_bool ending;
+	uint16_t port;
+};
+
+/* server.c */
+bool emu_client_left(const struct emu_request *req);
+
+#endif
