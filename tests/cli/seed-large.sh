@@ -4,51 +4,14 @@
 # Small ones without AGENTBOX_TEST_FULL=1: then 50,000 commits, 20,000 files, all of /usr/include
 # and of what npm brings.  Times, memory and sizes are said.
 . "${0%/*}/functions.sh"
+# shellcheck source=large-functions.sh
+. "${0%/*}/large-functions.sh"
 
-provider=mock
-if ab doctor --provider local >/dev/null 2>&1; then
-	provider=local
-fi
-tool=$BUILD/tests/contract/agentbox-contract-tool
 if [ -n "${AGENTBOX_TEST_FULL-}" ]; then
 	commits=50000 files=20000 only=
 else
 	commits=500 files=500 only=/linux
 fi
-
-# Names, modes, times of files, links, contents.
-sums()
-(
-	cd "$1" || exit 1
-	{
-		find . -name .git -prune -o -type l -printf '%p l %l\0' -o \
-			-type f -printf '%p f %m %s %Ts\0' | sort -z
-		find . -name .git -prune -o -type f -print0 | sort -z | xargs -0 -r sha256sum -z --
-	} | sha256sum | cut -d' ' -f1
-)
-sums_script='cd "$1" && {
-	find . -name .git -prune -o -type l -printf "%p l %l\0" -o \
-		-type f -printf "%p f %m %s %Ts\0" | sort -z
-	find . -name .git -prune -o -type f -print0 | sort -z | xargs -0 -r sha256sum -z --
-} | sha256sum | cut -d" " -f1'
-
-# timed WHAT CMD...: what it took, and the largest process of it.  It exits with $expected.
-expected=0
-timed()
-{
-	what=$1
-	shift
-	began=$(date +%s%3N)
-	run "$BUILD/tests/wrapper" "$tool" rss "$T/rss" "$@"
-	took=$(($(date +%s%3N) - began))
-	if [ "$status" -eq "$expected" ]; then
-		pass "$what"
-	else
-		fail "$what"
-		tap_show_run "$@"
-	fi
-	diag "$what: $took ms, $(cat "$T/rss") KiB in the largest process"
-}
 
 # The history of this project, or its files alone where it comes without one (there they may be
 # read-only), and commits on top of it, until there are enough of both.
@@ -118,14 +81,14 @@ want=$(sums "$T/large")
 before=$(tree_sum "$T/large")
 head=$(git -C "$T/large" rev-parse HEAD)
 
-timed 'a large repository goes in' agentbox create --provider "$provider" -w "$T/large" -n large -y
-is "$(ab exec large -- sh -c "$sums_script" sh .)" "$want" 'all of it is there'
+timed 'a large repository goes in' create --provider "$provider" -w "$T/large" -n large -y
+is "$(sums_there large .)" "$want" 'all of it is there'
 run ab exec large -- sh -c 'git rev-parse HEAD; git status --porcelain
 	git fsck --connectivity-only'
 is "$out" "$head
  M README.md
 ?? untracked" 'its HEAD and status too, connected'
-timed 'and comes out' agentbox cp large:. "$T/out"
+timed 'and comes out' cp large:. "$T/out"
 is "$(sums "$T/out")" "$want" 'as it was'
 is "$(git -C "$T/out" rev-parse HEAD)" "$head" 'with its repository'
 is "$(tree_sum "$T/large")" "$before" 'the repository is as it was'
@@ -134,7 +97,7 @@ is "$(tree_sum "$T/large")" "$before" 'the repository is as it was'
 ok 'work on every file' ab exec large -- sh -c \
 	'git ls-files -z | xargs -0 -n 1000 perl -e "for (@ARGV) { next if -l;
 		open my \$out, q(>>), \$_ or die; print \$out qq(more\n) }"'
-timed 'download' agentbox download large -y
+timed 'download' download large -y
 is "$(cd "$T/large" && find . -name .git -prune -o -type f -print0 | sort -z |
 	xargs -0 -r sha256sum -z -- | sha256sum)" \
 	"$(ab exec large -- sh -c 'find . -name .git -prune -o -type f -print0 | sort -z |
@@ -148,15 +111,15 @@ tree() # WHAT DIR: a copy of it goes in and out
 	rm -rf "$T/tree/.git"
 	want=$(sums "$T/tree")
 	diag "$2: $(find "$T/tree" ! -type d | wc -l) files, $(du -sk "$T/tree" | cut -f1) KiB"
-	timed "$1 goes in" agentbox create --provider "$provider" -w "$T/tree" -n tree -y
-	is "$(ab exec tree -- sh -c "$sums_script" sh .)" "$want" "$1: all of it is there"
+	timed "$1 goes in" create --provider "$provider" -w "$T/tree" -n tree -y
+	is "$(sums_there tree .)" "$want" "$1: all of it is there"
 	mkdir "$T/empty"
 	# Links that lead out of a tree do not come back, and that is said.
 	climbs=$(find "$T/tree" -type l | while IFS= read -r link; do
 		case $(readlink -m "$link") in "$T/tree"/*) ;; *) echo "${link#"$T/tree/"}" ;; esac
 	done)
 	[ -z "$climbs" ] || expected=1
-	timed "$1 comes out" agentbox cp tree:. "$T/back"
+	timed "$1 comes out" cp tree:. "$T/back"
 	expected=0
 	[ -z "$climbs" ] || diag "links that lead out: $(echo "$climbs" | wc -l)"
 	(cd "$T/tree" && printf '%s\n' "$climbs" | tr '\n' '\0' | xargs -0 -r rm -f --)
