@@ -107,7 +107,7 @@ void abx_last_line(const char *text, char *line, size_t size)
 		if (strncmp(at, prefixes[i], strlen(prefixes[i])) == 0)
 			at += strlen(prefixes[i]);
 	copy = abx_xstrndup(at, (size_t)(end - at));
-	abx_quote_text(*copy ? copy : "no reason given", line, size);
+	abx_show_text(*copy ? copy : "no reason given", line, size);
 }
 
 static int open_output(const struct abx_git *g, unsigned int flags, struct abx_git_job *job,

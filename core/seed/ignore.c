@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
 #include "abxsdk/fs.h"
 #include "core/seed/layout.h"
@@ -162,6 +164,33 @@ int abx_ignore_ask(const struct abx_ignore *i, const char *prefix, const struct 
 			abx_strv_add(ret, at + skip);
 	abx_paths_sort(ret);
 	return 0;
+}
+
+static bool is_unkept(int root_fd, const char *path)
+{
+	static const char modules[] = ".gitmodules";
+	const char *name = path;
+	struct stat st;
+
+	for (;; name++) {
+		const size_t len = strcspn(name, "/");
+
+		if (len == 4 && strncasecmp(name, ".git", len) == 0)
+			return true;
+		if (!name[len])
+			break;
+		name += len;
+	}
+	return strcasecmp(name, modules) == 0 &&
+	       fstatat(root_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+}
+
+void abx_unkept(int root_fd, const struct abx_strv *paths, struct abx_strv *ret)
+{
+	for (size_t i = 0; i < paths->len; i++)
+		if (is_unkept(root_fd, paths->items[i]))
+			abx_strv_add(ret, paths->items[i]);
+	abx_paths_sort(ret);
 }
 
 /* `glob`, from the workspace's root, as one from the directory `path` of it; NULL: nothing in

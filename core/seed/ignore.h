@@ -30,6 +30,10 @@ void abx_ignore_release(struct abx_ignore *i);
 int abx_ignore_ask(const struct abx_ignore *i, const char *prefix, const struct abx_strv *paths,
 		   struct abx_strv *ret, struct abx_err *err);
 
+/* Those of `paths`, below root_fd and written like these, of which git keeps no record: what lies
+ * under a spelling of ".git", and a symbolic link that is called .gitmodules.  Sorted, to *ret. */
+void abx_unkept(int root_fd, const struct abx_strv *paths, struct abx_strv *ret);
+
 /* `git ls-files` of what is ignored and matches one of `globs`, in the repository at `path` of
  * the workspace.  A glob without a slash matches at any depth, another from the workspace's
  * root; what matches a directory matches all that is in it.  Not started when none can match. */

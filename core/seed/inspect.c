@@ -117,14 +117,26 @@ static int add_all_modules(struct abx_seed *s, size_t at, struct abx_err *err)
 	return code;
 }
 
+static void note_unkept(struct abx_seed *s, const char *prefix, const struct abx_strv *unkept)
+{
+	abx_autofree char *path = NULL;
+	char shown[200], more[40] = "";
+
+	if (!unkept->len)
+		return;
+	path = abx_xasprintf("%s%s%s", prefix, *prefix ? "/" : "", unkept->items[0]);
+	abx_quote_text(path, shown, sizeof(shown));
+	if (unkept->len > 1)
+		(void)snprintf(more, sizeof(more), " (and %zu more)", unkept->len - 1);
+	abx_seed_note(s, "'%s'%s stays here: git keeps no file of that name", shown, more);
+}
+
 /* Of a plain tree anything can be kept here. */
 static int drop_staying(struct abx_seed *s, struct abx_strv *nested, struct abx_err *err)
 {
-	struct abx_strv paths = {NULL, 0, 0}, stay = {NULL, 0, 0};
+	struct abx_strv paths = {NULL, 0, 0}, stay = {NULL, 0, 0}, unkept = {NULL, 0, 0};
 	int r;
 
-	if (!s->ignore.dir)
-		return 0;
 	for (size_t i = 0; i < s->files.len; i++) {
 		const struct abx_seed_file *f = &s->files.items[i];
 
@@ -134,6 +146,11 @@ static int drop_staying(struct abx_seed *s, struct abx_strv *nested, struct abx_
 		abx_strv_take(&paths, abx_xasprintf("%s/", nested->items[i]));
 	r = abx_ignore_ask(&s->ignore, "", &paths, &stay, err);
 	if (r == 0) {
+		abx_unkept(s->root_fd, &paths, &unkept);
+		note_unkept(s, "", &unkept);
+		for (size_t i = 0; i < unkept.len; i++)
+			abx_strv_add(&stay, unkept.items[i]);
+		abx_paths_sort(&stay);
 		abx_seed_files_drop(&s->files, &stay);
 		for (size_t i = 0; i < stay.len; i++) {
 			char *path = stay.items[i];
@@ -144,6 +161,7 @@ static int drop_staying(struct abx_seed *s, struct abx_strv *nested, struct abx_
 		abx_paths_sort(&stay);
 		abx_paths_drop(nested, &stay);
 	}
+	abx_strv_release(&unkept);
 	abx_strv_release(&paths);
 	abx_strv_release(&stay);
 	return r;
@@ -217,6 +235,7 @@ static void note_lacks(struct abx_seed *s, const struct abx_seed_repo *r)
 {
 	char shown[200];
 
+	note_unkept(s, r->path, &r->unkept);
 	/* Of a commit it has been said. */
 	for (size_t i = 0; i < r->absent.len && !r->want.clean; i++) {
 		abx_quote_text(r->absent.items[i], shown, sizeof(shown));

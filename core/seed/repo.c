@@ -328,6 +328,11 @@ static int list_others(const struct abx_seed *s, struct abx_seed_repo *r, struct
 	if (code == 0)
 		code = abx_ignore_ask(&s->ignore, r->path, &r->included, &stay, err);
 	if (code == 0) {
+		abx_unkept(r->root_fd, &r->status.untracked, &r->unkept);
+		abx_unkept(r->root_fd, &r->included, &r->unkept);
+		for (size_t i = 0; i < r->unkept.len; i++)
+			abx_strv_add(&stay, r->unkept.items[i]);
+		abx_paths_sort(&stay);
 		abx_paths_drop(&r->included, &stay);
 		abx_status_forget(&r->status, &stay);
 		forget_ignored(r);
@@ -521,6 +526,7 @@ void abx_seed_repo_free(struct abx_seed_repo *r)
 	abx_strv_release(&r->refs);
 	abx_strv_release(&r->nested);
 	abx_strv_release(&r->included);
+	abx_strv_release(&r->unkept);
 	abx_strv_release(&r->absent);
 	abx_buf_release(&r->exclude);
 	abx_buf_release(&r->attributes);

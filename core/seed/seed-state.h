@@ -55,6 +55,7 @@ struct abx_seed_repo {
 	struct abx_buf shallow;		    /* for the box's .git/shallow */
 	size_t n_commits;		    /* that travel, when history was cut; or 0 */
 	struct abx_strv included;	    /* ignored files that travel, sorted */
+	struct abx_strv unkept;		    /* files that stay, see abx_unkept */
 	struct abx_strv nested, absent;	    /* repositories in it; submodules not there */
 	struct abx_git_job pack;	    /* git pack-objects, until it is waited for */
 	bool packed;

@@ -207,9 +207,10 @@ int abx_tar_hardlink(struct abx_tar *t, const char *name, const char *target, mo
 static int put_file_head(struct abx_tar *t, const char *name, mode_t mode, time_t mtime,
 			 uint64_t size, struct abx_err *err)
 {
+	/* What root may read here, a user may own there. */
 	const struct abx_tar_head head = {.type = ABX_TAR_FILE,
 					  .name = name,
-					  .mode = mode & PERMISSIONS,
+					  .mode = (mode & PERMISSIONS) | S_IRUSR,
 					  .size = size,
 					  .mtime_s = mtime};
 

@@ -181,6 +181,16 @@ is "$(tells 'stat -c %a "$1/run" "$1/s" | tr "\n" " "' sh cp-of-it)" '750 700 ' 
 umask 077
 seeds B030 'a umask of 077' "$W/modes-077"
 umask 022
+if is_root; then
+	# Who owns it there is not root.
+	repo "$W/closed"
+	(cd "$W/closed" && echo c >c && chmod 000 c && mkdir d && echo w >d/w && chmod 200 d/w &&
+		chmod 000 d && git add b.txt && chmod 000 b.txt) || exit 99
+	next_box_of "$W/closed"
+	is "$status:$(tells 'cat c d/w b.txt; git status --porcelain' | tr '\n' ' ')" \
+		'0:c w beta ?? c ?? d/ ' 'B030 what only root may read here: can be read there'
+	untouched 'B030 what only root may read here: nothing changed here'
+fi
 
 # Directories without git, and what no repository keeps.
 mkdir -p "$W/dir/empty" "$W/dir/a/b" "$W/none" "$W/ro/d"
@@ -225,6 +235,22 @@ else
 	refuses state 'a directory that may not be read' "$W/locked" 'closed'
 	chmod 755 "$W/locked/closed"
 fi
+
+# Of these git keeps no record, and would not see them in the box either.
+repo "$W/unkept"
+(cd "$W/unkept" && mkdir -p x/.Git .GIT/hooks && echo 1 >x/.Git/config && echo 2 >.GIT/hooks/h &&
+	ln -s a.txt .gitmodules && echo fine >x/git~1 && echo fine >x/.git.) || exit 99
+for suite_dir in "$W/unkept" "$W/unkept-plain"; do
+	[ -e "$suite_dir" ] || { cp -a "$W/unkept" "$suite_dir" && rm -rf "$suite_dir/.git"; }
+	suite_id="state names of git's own, ${suite_dir##*/}"
+	next_box_of "$suite_dir"
+	is "$status:$(tells 'cat x/git~1 x/.git.; find . -path ./.git -prune -o -iname .git -print
+		ls -d .gitmodules 2>/dev/null' | tr '\n' ' ')" '0:fine fine ' \
+		"$suite_id: stay here, the rest comes"
+	[ "$status" -eq 0 ] || tap_show_run create
+	like "$said" 'stays here: git keeps no file of that name' "$suite_id: that is said"
+	untouched "$suite_id: nothing changed here"
+done
 
 # B034, B035, B036: nothing of the box appears here, and nothing of the host is in its way.
 repo "$W/hooks"

@@ -22,6 +22,7 @@
 #	exact DIR...                    a sum of all that `untouched` looks at
 #	look                            what is compared, of the current directory
 #	drop                            destroy $box
+#	next_box_of DIR [ARG...]        $box is another one, of DIR, which is not compared: $status
 # A file whose name ends in .ignored is left out of the comparison.
 
 W=$T/work
@@ -189,6 +190,16 @@ next_box()
 	boxes="$boxes $box"
 	suite_detail >"$T/detail"
 	suite_exact >"$T/exact"
+}
+
+next_box_of()
+{
+	suite_dir=$1
+	shift
+	next_box
+	run ab_create -w "$suite_dir" -n "$(b "$box")" "$@"
+	said="$out
+$err"
 }
 
 seeds()

@@ -26,6 +26,7 @@ take_record() {
 			'fsync = none' 'autocrlf = false' 'excludesFile = /dev/null' \
 			'attributesFile = /dev/null' 'hooksPath = /dev/null' \
 			'fsmonitor = false' 'untrackedCache = false' 'quotePath = true' \
+			'protectNTFS = false' 'protectHFS = false' \
 			'compression = 0' '[gc]' 'auto = 0' '[advice]' \
 			'addEmbeddedRepo = false' >"$rec/config" ||
 		fail "cannot make $rec in the box"
