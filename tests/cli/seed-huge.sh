@@ -15,6 +15,10 @@ fi
 
 # ---- many files ----
 
+# What is known of each path is held until the end: up to 800 bytes for each above 20,000.
+rss_few=$rss_max
+[ "$files" -le 20000 ] || rss_max=$((rss_max + (files - 20000) * 800 / 1024))
+
 many=$T/many
 git init -q "$many" && perl -e '
 	my ($files) = @ARGV;
@@ -60,6 +64,8 @@ ab destroy many -y >/dev/null 2>&1
 rm -rf "$many"
 
 # ---- large files ----
+
+rss_max=$rss_few
 
 large=$T/large
 mkdir "$large"
