@@ -154,12 +154,15 @@ static int check_provider(const struct abx_creating *c, struct abx_err *err)
 	const struct abx_cloud_backend *t = abx_cloud_table(c->cloud);
 	const char *what = c->spec.volumes.len && !t->volume_ensure ? "keep volumes"
 			   : c->spec.n_ports && !t->url ? "make the ports of a box reachable"
-							: NULL;
+			   : c->spec.read_only && !(t->caps & ABX_CAP_READ_ONLY)
+				   ? "keep a box from writing to its workspace (--readonly)"
+				   : NULL;
 
 	if (!what)
 		return 0;
-	return abx_err_set(err, ABX_ENOTSUP, "provider '%s': cannot %s", abx_cloud_name(c->cloud),
-			   what);
+	(void)abx_err_set(err, ABX_ENOTSUP, "provider '%s': cannot %s", abx_cloud_name(c->cloud),
+			  what);
+	return abx_err_remedy(err, "leave it out, or choose another --provider");
 }
 
 /* It is enforced outside of the box, whatever a program there is told. */

@@ -89,7 +89,7 @@ static int32_t import(struct making *m, int fd)
 
 	(void)snprintf(m->root, sizeof(m->root), REPOSITORY "/root:%.100s",
 		       *m->attempt ? m->attempt : "latest");
-	r = docker_import(m->s, m->call, fd, m->root, labels, ABX_N_ELEMENTS(labels), m->id);
+	r = docker_import(m->s, m->call, fd, m->root, labels, ABX_N_ELEMENTS(labels), "", m->id);
 	m->imported = r == ABX_OK;
 	return r;
 }

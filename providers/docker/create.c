@@ -58,9 +58,29 @@ static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
 				   "loopback ports");
 	if (p->flags)
 		return docker_fail(call, ABX_ENOTSUP, NULL, "unknown flags %#x", p->flags);
-	if (p->n_volumes)
-		return docker_fail(call, ABX_ENOTSUP, "leave them out", "volumes: not supported");
+	if (p->n_ports && p->egress_allow && !*p->egress_allow)
+		return docker_fail(call, ABX_ENOTSUP, "leave out one of the two",
+				   "--port: a box without a network has no ports that could be "
+				   "reached");
 	return ABX_OK;
+}
+
+/* A directory of this machine is in no engine elsewhere, nor in one in a virtual machine. */
+static int32_t check_mounts(struct abx_session *s, struct abx_call *call,
+			    const struct abx_provision *p)
+{
+	bool here = true;
+	int32_t r = p->n_mounts ? docker_is_here(s, call, &here) : ABX_OK;
+
+	if (r == ABX_OK && !here)
+		r = docker_fail(call, ABX_ENOTSUP,
+				"copy it (agentbox cp), or keep it in a volume (--volume)",
+				"--mount: the Docker engine at %s is not on this machine, and has "
+				"none of its directories",
+				s->where);
+	for (uint32_t i = 0; i < p->n_volumes && r == ABX_OK; i++)
+		r = docker_volume_check(s, call, p->volumes[i].key);
+	return r;
 }
 
 static int32_t choose_name(struct abx_call *call, const struct abx_provision *p,
@@ -128,19 +148,28 @@ static void add_ports(cJSON *body, cJSON *host, const struct abx_provision *p)
 	}
 }
 
+static void add_mount(cJSON *list, const char *type, const char *source, const char *target,
+		      bool read_only)
+{
+	cJSON *one = cJSON_CreateObject();
+
+	(void)abx_json_add_str(one, "Type", type);
+	(void)abx_json_add_str(one, "Source", source);
+	(void)abx_json_add_str(one, "Target", target);
+	(void)abx_json_add_bool(one, "ReadOnly", read_only);
+	(void)cJSON_AddItemToArray(list, one);
+}
+
 static void add_mounts(cJSON *host, const struct abx_provision *p)
 {
 	cJSON *list = cJSON_AddArrayToObject(host, "Mounts");
 
-	for (uint32_t i = 0; i < p->n_mounts; i++) {
-		cJSON *one = cJSON_CreateObject();
-
-		(void)abx_json_add_str(one, "Type", "bind");
-		(void)abx_json_add_str(one, "Source", p->mounts[i]->source);
-		(void)abx_json_add_str(one, "Target", p->mounts[i]->target);
-		(void)abx_json_add_bool(one, "ReadOnly", p->mounts[i]->flags & ABX_MOUNT_READ_ONLY);
-		(void)cJSON_AddItemToArray(list, one);
-	}
+	for (uint32_t i = 0; i < p->n_mounts; i++)
+		add_mount(list, "bind", p->mounts[i]->source, p->mounts[i]->target,
+			  p->mounts[i]->flags & ABX_MOUNT_READ_ONLY);
+	for (uint32_t i = 0; i < p->n_volumes; i++)
+		add_mount(list, "volume", p->volumes[i].key, p->volumes[i].value,
+			  /* read_only= */ false);
 }
 
 static void add_limits(cJSON *host, const struct abx_provision *p)
@@ -272,11 +301,12 @@ static int32_t quiet(void *io, int32_t stream, const void *data, size_t len)
 	return 0;
 }
 
-/* The engine makes it for root; it is the user's whose commands run in the box. */
-static int32_t give_workspace(struct abx_session *s, struct abx_call *call, const cJSON *box)
+/* The engine makes both for root; they are the user's whose commands run in the box. */
+static int32_t give_to_user(struct abx_session *s, struct abx_call *call,
+			    const struct abx_provision *p, const cJSON *box)
 {
 	const char *user = docker_text(docker_part(box, "Config"), "User");
-	const char *const argv[] = {"chown", "--", user, DOCKER_WORKSPACE, NULL};
+	const char **argv = calloc(p->n_volumes + 5, sizeof(*argv));
 	const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox), .id = docker_text(box, "Id")};
 	const struct abx_exec chown = {ABX_INIT(struct abx_exec),
 				       .argv = argv,
@@ -286,14 +316,23 @@ static int32_t give_workspace(struct abx_session *s, struct abx_call *call, cons
 				       .control_fd = -1,
 				       .output = quiet};
 	struct abx_exit e = {ABX_INIT(struct abx_exit)};
-	int32_t r;
+	int32_t r = ABX_OK;
+	size_t n = 0;
 
-	if (!*user || strcmp(user, "root") == 0 || strcmp(user, "0") == 0)
-		return ABX_OK;
-	r = docker_exec(s, call, &sb, &chown, &e);
+	if (!argv)
+		return docker_no_memory(call);
+	argv[n++] = "chown";
+	argv[n++] = "--";
+	argv[n++] = user;
+	argv[n++] = DOCKER_WORKSPACE;
+	for (uint32_t i = 0; i < p->n_volumes; i++)
+		argv[n++] = p->volumes[i].value;
+	if (*user && strcmp(user, "root") != 0 && strcmp(user, "0") != 0)
+		r = docker_exec(s, call, &sb, &chown, &e);
 	if (r == ABX_OK && e.code)
 		r = docker_fail(call, ABX_EINVAL, "use an image whose user is in it",
 				"image: its user %.100s cannot be given the workspace", user);
+	free(argv);
 	return r;
 }
 
@@ -326,6 +365,8 @@ int32_t docker_provision(struct abx_session *s, struct abx_call *call,
 	if (r == ABX_OK)
 		r = choose_name(call, p, name);
 	if (r == ABX_OK)
+		r = check_mounts(s, call, p);
+	if (r == ABX_OK)
 		r = choose_image(s, call, p, &image);
 	if (r == ABX_OK)
 		r = create(s, call, p, name, image, id, &missing);
@@ -348,7 +389,7 @@ int32_t docker_provision(struct abx_session *s, struct abx_call *call,
 	if (r == ABX_OK)
 		r = docker_start_it(s, call, id, &box);
 	if (r == ABX_OK)
-		r = give_workspace(s, call, box);
+		r = give_to_user(s, call, p, box);
 	cJSON_Delete(box);
 	return r;
 }

@@ -3,6 +3,7 @@
 #include "providers/docker/docker.h"
 
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "abxsdk/number.h"
 
@@ -123,6 +124,20 @@ int32_t docker_verify(struct abx_session *s, struct abx_call *call)
 	return r;
 }
 
+int32_t docker_is_here(struct abx_session *s, struct abx_call *call, bool *ret)
+{
+	struct utsname u;
+	cJSON *doc = NULL;
+	int32_t r = engine(s, call, &doc);
+
+	/* A socket may lead anywhere; a container with the engine's socket has its own name. */
+	if (r == ABX_OK)
+		*ret = uname(&u) == 0 && strcmp(u.nodename, docker_text(doc, "Name")) == 0 &&
+		       strcmp(u.release, docker_text(doc, "KernelVersion")) == 0;
+	cJSON_Delete(doc);
+	return r;
+}
+
 static int32_t row(struct abx_call *call, const char *check, const char *status, const char *detail,
 		   const char *remedy)
 {
@@ -148,6 +163,11 @@ int32_t docker_doctor(struct abx_session *s, struct abx_call *call)
 		       version ? version : "?", s->where, s->api, storage ? storage : "?",
 		       system ? system : "?");
 	r = row(call, "engine", "ok", text, "");
+	if (r == ABX_OK)
+		r = row(call, "network", "warn",
+			"boxes with a network reach the machine that the engine runs on, at the "
+			"address of their gateway",
+			"--egress none, or a firewall on that machine");
 	cJSON_Delete(doc);
 	return r;
 }
@@ -219,7 +239,7 @@ static const struct abx_cloud_backend backend = {
 	ABX_BACKEND_PREFIX("docker", DOCKER_VERSION),
 	.summary = "Boxes as containers of a Docker engine",
 	.caps = ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY |
-		ABX_CAP_MEMORY_PAUSE | ABX_CAP_NEEDS_BASE,
+		ABX_CAP_MEMORY_PAUSE | ABX_CAP_NEEDS_BASE | ABX_CAP_HOST_REACHED,
 	.thread_model = ABX_THREADS_PARALLEL,
 	.options = options,
 	.init = docker_init,
@@ -249,6 +269,10 @@ static const struct abx_cloud_backend backend = {
 	.snapshot_list = docker_snapshot_list,
 	.snapshot_exists = docker_snapshot_exists,
 	.snapshot_delete = docker_snapshot_delete,
+	.volume_ensure = docker_volume_ensure,
+	.volume_list = docker_volume_list,
+	.volume_delete = docker_volume_delete,
+	.watch = docker_watch,
 };
 
 ABX_PROVIDER_NOTE("docker", DOCKER_VERSION);

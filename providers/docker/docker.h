@@ -25,6 +25,7 @@
 
 #define DOCKER_LABEL_NAME "agentbox.docker.name"
 #define DOCKER_LABEL_TIMEOUT "agentbox.docker.timeout_s"
+#define DOCKER_LABEL_VOLUME "agentbox.docker.volume"
 #define DOCKER_LABEL_PORTS "agentbox.docker.ports"
 /*
  * What is published of a box is no port that somebody asked for, but one where agentbox-ctl
@@ -167,6 +168,30 @@ int32_t docker_snapshot_list(struct abx_session *s, struct abx_call *call,
 int32_t docker_snapshot_exists(struct abx_session *s, struct abx_call *call, const char *ref);
 int32_t docker_snapshot_delete(struct abx_session *s, struct abx_call *call, const char *ref);
 
+/* removed.c: images that are in use keep their layers, but are none of ours any more. */
+int32_t docker_removed_mark(struct abx_session *s, struct abx_call *call, const char *id);
+/* Remove those that nothing uses any more. */
+void docker_removed_sweep(struct abx_session *s, struct abx_call *call);
+/* Of an image's description: was it removed? */
+bool docker_removed_is(const cJSON *item);
+
+/* flatten.c: is the next snapshot of this container to be an image of one layer, and make it. */
+bool docker_flatten_wanted(struct abx_session *s, struct abx_call *call, const cJSON *box);
+int32_t docker_flatten(struct abx_session *s, struct abx_call *call, const cJSON *box,
+		       const struct abx_snapshot_req *req, const char *ref, char id[80]);
+
+/* volume.c */
+int32_t docker_volume_ensure(struct abx_session *s, struct abx_call *call,
+			     const struct abx_volume_req *req);
+int32_t docker_volume_list(struct abx_session *s, struct abx_call *call,
+			   const struct abx_list_req *req);
+int32_t docker_volume_delete(struct abx_session *s, struct abx_call *call, const char *id);
+/* Is there one of ours with that id? */
+int32_t docker_volume_check(struct abx_session *s, struct abx_call *call, const char *id);
+
+/* watch.c */
+int32_t docker_watch(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req);
+
 /* create.c */
 int32_t docker_provision(struct abx_session *s, struct abx_call *call,
 			 const struct abx_provision *p);
@@ -225,9 +250,11 @@ int32_t docker_images(struct abx_session *s, struct abx_call *call, const struct
 		      const char *label, int32_t (*emit)(struct abx_call *call, const cJSON *item));
 /* Get an image that the engine lacks from where its name says. */
 int32_t docker_pull(struct abx_session *s, struct abx_call *call, const char *image);
-/* Make an image of a root file system as tar stream.  `ref` is NAME:TAG; id as sha256:... */
+/* Make an image of a root file system as tar stream.  `ref` is NAME:TAG; id as sha256:...;
+ * `changes`: more of the request's query, "&changes=...", or "". */
 int32_t docker_import(struct abx_session *s, struct abx_call *call, int fd, const char *ref,
-		      const struct abx_kv *labels, uint32_t n_labels, char id[80]);
+		      const struct abx_kv *labels, uint32_t n_labels, const char *changes,
+		      char id[80]);
 bool docker_image_there(struct abx_session *s, struct abx_call *call, const char *ref);
 
 /* base.c: a root of a suite ("debian:bookworm"), as an unlinked tar file.  packages NULL: the usual
@@ -238,5 +265,7 @@ int32_t docker_bootstrap(struct abx_session *s, struct abx_call *call, const cha
 /* docker.c */
 int32_t docker_verify(struct abx_session *s, struct abx_call *call);
 int32_t docker_doctor(struct abx_session *s, struct abx_call *call);
+/* Does the engine run on this very machine, with the same file system? */
+int32_t docker_is_here(struct abx_session *s, struct abx_call *call, bool *ret);
 
 #endif

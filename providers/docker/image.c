@@ -49,7 +49,8 @@ int32_t docker_pull(struct abx_session *s, struct abx_call *call, const char *im
 }
 
 int32_t docker_import(struct abx_session *s, struct abx_call *call, int fd, const char *ref,
-		      const struct abx_kv *labels, uint32_t n_labels, char id[80])
+		      const struct abx_kv *labels, uint32_t n_labels, const char *changes,
+		      char id[80])
 {
 	struct docker_lines l = DOCKER_LINES_INIT(call);
 	const struct docker_request q = {.method = "POST",
@@ -72,6 +73,7 @@ int32_t docker_import(struct abx_session *s, struct abx_call *call, int fd, cons
 		abx_http_escape(&query, labels[i].value);
 		abx_buf_adds(&query, "%22");
 	}
+	abx_buf_adds(&query, changes);
 	if (query.failed)
 		return docker_no_memory(call);
 	(void)docker_host->progress(call, 0, 0, "importing the image");

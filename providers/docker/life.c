@@ -76,8 +76,7 @@ int32_t docker_start(struct abx_session *s, struct abx_call *call, const struct 
 	if (r != ABX_OK)
 		return r;
 	if (req && req->flags)
-		return docker_fail(call, ABX_ENOTSUP, "start it without",
-				   "start: a read-only workspace is not supported");
+		return docker_fail(call, ABX_ENOTSUP, NULL, "start: unknown flags %#x", req->flags);
 	if (state == ABX_STATE_PAUSED)
 		return docker_fail(call, ABX_ESTATE, "resume it", "box %.*s: it is paused",
 				   DOCKER_ID_SHOWN, sb->id);
@@ -170,8 +169,9 @@ static int32_t remove_it(struct abx_session *s, struct abx_call *call, const cha
 int32_t docker_destroy(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		       const struct abx_stop_req *req)
 {
-	uint32_t state = 0;
-	int32_t r = find(s, call, sb->id, &state);
+	bool of_snapshot = false;
+	cJSON *doc = NULL;
+	int32_t r = docker_inspect(s, call, sb->id, &doc);
 
 	if (r == ABX_ENOTFOUND) {
 		docker_env_remove(s, sb->id);
@@ -179,11 +179,16 @@ int32_t docker_destroy(struct abx_session *s, struct abx_call *call, const struc
 	}
 	if (r != ABX_OK)
 		return r;
-	if (req && req->grace_ms > 0 && state == ABX_STATE_RUNNING)
+	if (req && req->grace_ms > 0 && docker_state(doc) == ABX_STATE_RUNNING)
 		r = stop_it(s, call, sb->id, req);
 	if (r == ABX_OK || r == ABX_ENOTFOUND)
 		r = remove_it(s, call, sb->id);
+	of_snapshot = strncmp(docker_text(docker_part(doc, "Config"), "Image"), "sha256:", 7) == 0;
+	cJSON_Delete(doc);
 	if (r == ABX_OK)
 		docker_env_remove(s, sb->id);
+	/* It may have been the last that stood on one that was removed. */
+	if (r == ABX_OK && of_snapshot)
+		docker_removed_sweep(s, call);
 	return r;
 }

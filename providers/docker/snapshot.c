@@ -14,6 +14,7 @@
 #define REPOSITORY "agentbox/snapshot"
 #define LABELS_MAX 64
 #define LOST_WAIT_MS 100
+#define STOP_GRACE_MS 10000
 
 struct labels {
 	struct abx_kv kv[LABELS_MAX];
@@ -154,25 +155,47 @@ static int32_t commit(struct abx_session *s, struct abx_call *call, const struct
 	return r;
 }
 
-int32_t docker_snapshot_create(struct abx_session *s, struct abx_call *call,
-			       const struct abx_sandbox *sb, const struct abx_snapshot_req *req)
+/* A layer on what the box was made of. */
+static int32_t add_layer(struct abx_session *s, struct abx_call *call, const cJSON *box,
+			 const struct abx_sandbox *sb, const struct abx_snapshot_req *req,
+			 const char *attempt, char id[80])
 {
-	cJSON *box = NULL, *body = cJSON_CreateObject();
-	cJSON *labels = cJSON_AddObjectToObject(body, "Labels");
-	const char *attempt = attempt_of(req);
-	char id[80];
-	int32_t r = docker_inspect(s, call, sb->id, &box);
+	cJSON *body = cJSON_CreateObject(), *labels = cJSON_AddObjectToObject(body, "Labels");
+	int32_t r;
 
 	for (uint32_t i = 0; i < req->n_labels; i++)
 		(void)abx_json_add_str(labels, req->labels[i].key, req->labels[i].value);
+	r = commit(s, call, sb, body, attempt, docker_state(box) != ABX_STATE_RUNNING, id);
+	cJSON_Delete(body);
+	return r;
+}
+
+int32_t docker_snapshot_create(struct abx_session *s, struct abx_call *call,
+			       const struct abx_sandbox *sb, const struct abx_snapshot_req *req)
+{
+	const char *attempt = attempt_of(req);
+	struct abx_stop_req stop = {ABX_INIT(struct abx_stop_req), .grace_ms = STOP_GRACE_MS};
+	char id[80] = "", ref[160];
+	cJSON *box = NULL;
+	int32_t r = docker_inspect(s, call, sb->id, &box);
+
 	if (r == ABX_OK && !attempt)
 		r = docker_fail(call, ABX_EINVAL, NULL, "snapshot: without an attempt's label");
-	if (r == ABX_OK)
-		r = commit(s, call, sb, body, attempt, docker_state(box) != ABX_STATE_RUNNING, id);
+	if (r == ABX_OK && req->flags & ABX_SNAPREQ_STOP) {
+		cJSON_Delete(abx_steal_ptr(&box));
+		r = docker_stop(s, call, sb, &stop);
+		if (r == ABX_OK)
+			r = docker_inspect(s, call, sb->id, &box);
+	}
+	if (r == ABX_OK) {
+		(void)snprintf(ref, sizeof(ref), REPOSITORY ":%.100s", attempt);
+		r = docker_flatten_wanted(s, call, box)
+			    ? docker_flatten(s, call, box, req, ref, id)
+			    : add_layer(s, call, box, sb, req, attempt, id);
+	}
 	if (r == ABX_OK)
 		r = emit_made(s, call, id, sb->id);
 	cJSON_Delete(box);
-	cJSON_Delete(body);
 	return r;
 }
 
@@ -182,6 +205,8 @@ static int32_t emit_listed(struct abx_call *call, const cJSON *item)
 	int64_t size = 0, created = 0;
 	char text[40];
 
+	if (docker_removed_is(item))
+		return ABX_OK;
 	(void)abx_json_each_str(docker_part(item, "Labels"), take_label, &l);
 	(void)abx_json_i64(item, "Size", &size);
 	(void)abx_json_i64(item, "Created", &created);
@@ -206,11 +231,19 @@ int32_t docker_snapshot_exists(struct abx_session *s, struct abx_call *call, con
 	r = docker_ask(s, call, &q, &a, "/images/%s/json", ref);
 	if (r == ABX_OK)
 		r = docker_expect(call, &a, "snapshot %.40s", ref);
+	if (r == ABX_OK && docker_removed_is(a.doc))
+		r = docker_fail(call, ABX_ENOTFOUND, NULL, "snapshot %.40s: it was removed", ref);
 	docker_answer_release(&a);
 	return r;
 }
 
 int32_t docker_snapshot_delete(struct abx_session *s, struct abx_call *call, const char *ref)
 {
-	return docker_image_delete(s, call, ref);
+	int32_t r = docker_is_word(ref)
+			    ? docker_removed_mark(s, call, ref)
+			    : docker_fail(call, ABX_EINVAL, NULL, "snapshot: not a reference");
+
+	if (r == ABX_OK)
+		docker_removed_sweep(s, call);
+	return r == ABX_ENOTFOUND ? ABX_OK : r;
 }

@@ -189,7 +189,7 @@ static const struct abx_cloud_backend backend = {
 	.summary = "Boxes as namespaces on this machine",
 	.caps = ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY |
 		ABX_CAP_EXEC_SIGNAL | ABX_CAP_EXEC_TREE_KILL | ABX_CAP_EXEC_PTY | ABX_CAP_PUT_GZIP |
-		ABX_CAP_PUT_ZSTD | ABX_CAP_LOCAL | ABX_CAP_MEMORY_PAUSE,
+		ABX_CAP_PUT_ZSTD | ABX_CAP_LOCAL | ABX_CAP_MEMORY_PAUSE | ABX_CAP_READ_ONLY,
 	.thread_model = ABX_THREADS_PARALLEL,
 	.options = options,
 	.init = local_init,

@@ -466,6 +466,9 @@ struct abx_policy { /* set_egress, set_inbound */
 #define ABX_CAP_TIMEOUT_IDLE (UINT64_C(1) << 12) /* the deadline is one of idleness */
 /* A box boots from an image only; the host prepares one, of a context, where none is named. */
 #define ABX_CAP_NEEDS_BASE (UINT64_C(1) << 13)
+#define ABX_CAP_READ_ONLY (UINT64_C(1) << 14) /* start takes ABX_START_READ_ONLY */
+/* With egress to everything, boxes reach the machine that they run on, which may be this one. */
+#define ABX_CAP_HOST_REACHED (UINT64_C(1) << 15)
 
 /* thread_model; gaps leave room for models in between */
 #define ABX_THREADS_SERIAL 1000	  /* one operation at a time in the whole provider */

@@ -12,14 +12,15 @@
 #	break_at KIND FAULT [SKIP [TIMES]]   from now on; the manual is docker-break.pl's head
 #	whole_again              nothing breaks any more
 #	asked [KIND]             how many requests there were since whole_again
-#	docker_api METHOD PATH   what the engine answers, bypassing agentbox
+#	docker_api METHOD PATH [TAR]   what the engine answers, bypassing agentbox
 
 docker_is_built()
 {
 	[ -e "$BUILD/providers/docker/.libs/agentbox-docker.so" ]
 }
 
-docker_programs='sh cat chmod chown cksum cmp comm cp cut date dd df diff dirname du env expr false
+docker_programs='sh basename cat chmod chown cksum cmp comm cp cut date dd df diff dirname du env
+	expr false
 	find git grep gzip head id install kill ln ls md5sum mkdir mkfifo mknod mktemp mv nohup
 	nproc od paste printf ps pwd readlink realpath rm rmdir sed seq setsid sha256sum sleep sort
 	stat stty sync tail tar tee test timeout touch tr true truncate tty uname uniq wc whoami
@@ -47,7 +48,32 @@ docker_root()
 	while IFS= read -r library; do
 		mkdir -p "$root${library%/*}" && cp -L "$library" "$root$library" || exit 1
 	done <"$T/libraries"
-	tar -cf "$1" -C "$root" .
+	docker_recoding "$root" && docker_git "$root" && tar -cf "$1" -C "$root" .
+)
+
+# What git runs that is not in itself: `git submodule` is a script, and the other side of a fetch
+# is asked for by its name.
+docker_git() # ROOT
+(
+	core=$(git --exec-path) && mkdir -p "$1$core" && cd "$core" || exit 1
+	for program in git git-receive-pack git-submodule--helper git-upload-pack; do
+		ln -s /bin/git "$1$core/$program" || exit 1
+	done
+	for program in git-sh-i18n git-sh-i18n--envsubst git-sh-setup git-submodule; do
+		[ ! -e "$program" ] || cp -L "$program" "$1$core/" || exit 1
+	done
+)
+
+# What git recodes files with (working-tree-encoding).
+docker_recoding() # ROOT
+(
+	for dir in /usr/lib*/gconv /usr/lib/*/gconv; do
+		[ -e "$dir/UTF-16.so" ] || continue
+		mkdir -p "$1$dir" || exit 1
+		for file in UTF-16.so gconv-modules gconv-modules.cache; do
+			[ ! -e "$dir/$file" ] || cp "$dir/$file" "$1$dir/" || exit 1
+		done
+	done
 )
 
 docker_listen() # DIR ARG...
@@ -93,14 +119,21 @@ asked()
 docker_api()
 {
 	perl -MIO::Socket::UNIX -e '
-		my ($host, $method, $path) = @ARGV;
+		my ($host, $method, $path, $tar) = @ARGV;
 		$host =~ s,^unix://,,;
 		my $s = IO::Socket::UNIX->new(Peer => $host || "/var/run/docker.sock") or die $!;
-		print $s "$method $path HTTP/1.0\r\n\r\n";
-		$s->flush;
+		print $s "$method $path HTTP/1.0\r\n";
 		local $/;
+		if (defined $tar) {
+			open(my $f, "<", $tar) or die $!;
+			print $s "Content-Type: application/x-tar\r\nContent-Length: ", -s $f,
+				"\r\n\r\n", <$f>;
+		} else {
+			print $s "\r\n";
+		}
+		$s->flush;
 		my $all = <$s>;
 		$all =~ s/^.*?\r\n\r\n//s;
 		print $all;
-	' "${DOCKER_HOST-}" "$1" "$2"
+	' "${DOCKER_HOST-}" "$@"
 }

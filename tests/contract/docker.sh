@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The docker provider keeps the contract, on a real engine.
+# The docker provider keeps the contract, on a real engine; docker-seed.sh has the longest suite.
 # AGENTBOX_TEST_SUITES: which suites, AGENTBOX_TEST_FULL=1: with the full sizes.
 . "${0%/*}/docker-functions.sh"
 
@@ -21,7 +21,7 @@ code 0 'the contract of a plugin' check \
 	"$BUILD/providers/docker/.libs/agentbox-docker.so" "image=$image"
 small=1
 [ -z "${AGENTBOX_TEST_FULL:-}" ] || small=
-for suite in ${AGENTBOX_TEST_SUITES:-exec lifecycle}; do
+for suite in ${AGENTBOX_TEST_SUITES:-exec tty transfer lifecycle url snapshot egress kill}; do
 	AGENTBOX_CONTRACT_CREATE="--image $image" AGENTBOX_CONTRACT_SMALL=$small \
 		check --live docker "$suite" >"$T/table" 2>&1 </dev/null && pass "$suite" || {
 		fail "$suite"

@@ -83,7 +83,13 @@ if [ "$made" -ne 0 ]; then
 	like "$err" '^agentbox: .*\(.*\)$' 'without a way out the reason and a remedy are said'
 else
 	put_tool all || fail 'the tool runs in the box'
-	host_is_hidden all
+	# Where that cannot be kept from a box it is at least said, and by nobody but such.
+	if capable host_reached; then
+		run ab doctor --provider "$P"
+		like "$out" 'reach.*machine' 'all: that this machine is reached too is said'
+	else
+		host_is_hidden all
+	fi
 fi
 peer=${AGENTBOX_CONTRACT_PEER-}
 if [ -z "$peer" ]; then
@@ -102,6 +108,18 @@ elif [ "$made" -eq 0 ]; then
 	no 'DOMAIN: no other name is looked up' in_box names "$BOX_TOOL" dns example.org
 	host_is_hidden names
 fi
+# What cannot be enforced is refused, never ignored.
+for list in 203.0.113.0/24 nothing.example; do
+	run ab_create -n "$(b list)" --egress "$list"
+	boxes="$boxes list"
+	if [ "$status" -ne 0 ]; then
+		like "$err" '^agentbox: .*\(.*\)$' "$list: the reason and a remedy are said"
+	else
+		put_tool list || fail 'the tool runs in the box'
+		no "$list: what is not in it is not reached" reaches list 1.1.1.1 443
+	fi
+	ab destroy "$(b list)" -y >/dev/null 2>&1 </dev/null
+done
 for bad in 10.0.0.1/8 nonsense/99 all,none '*' 'a b' 300.1.1.1/8; do
 	run ab_create -n "$(b bad)" --egress "$bad"
 	[ "$status" -ne 0 ] && pass "refused: $bad" || fail "refused: $bad"

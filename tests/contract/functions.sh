@@ -33,6 +33,7 @@
 #	here_in_box NAME ID... exec with options: here_in_box NAME --user root -- id
 #	put_tool NAME       the tool into the box; it is then $BOX_TOOL there
 #	offers OP           true when the provider has the operation itself
+#	capable CAP         true when it says CAP of itself
 #	size FULL SMALL     one of the two
 #	running NAME WORD   how many processes in the box have WORD in their command line
 #	none_running, some_running NAME WORD
@@ -129,10 +130,20 @@ put_tool()
 		in_box "$1" "$BOX_TOOL" bytes 1 </dev/null >/dev/null 2>>"$T/cp.log"
 }
 
-offers()
+suite_info()
 {
 	[ -e "$T/info" ] || ab provider info "$P" --json >"$T/info" 2>/dev/null
-	grep -q "\"has_$1\":[[:space:]]*true" "$T/info"
+	grep -q "$1" "$T/info"
+}
+
+offers()
+{
+	suite_info "\"has_$1\":[[:space:]]*true"
+}
+
+capable()
+{
+	suite_info "\"caps\":[[:space:]]*\\[[^]]*\"$1\""
 }
 
 # What is in the command line of whoever asks does not count: the word is told apart.

@@ -150,7 +150,7 @@ static const struct abx_option *const options[] = {&opt_faults, &opt_token, &opt
 static const struct abx_cloud_backend backend = {
 	ABX_BACKEND_PREFIX(MOCK_NAME, "1.0.0"),
 	.summary = "Directories and processes of this machine, for tests",
-	.caps = MOCK_CAPS,
+	.caps = MOCK_CAPS | ABX_CAP_READ_ONLY,
 	.options = options,
 	.init = init,
 	.session_open = session_open,
