@@ -120,7 +120,11 @@ static int32_t end_processes(struct abx_call *call, const struct local_box *b,
 		r = wait_ended(call, run->pidfd, KILL_WAIT_MS, &ended);
 	}
 	if (r == ABX_OK && !ended)
-		return local_fail(call, ABX_EIO, "look for a process in state D",
+		/* What joined the box and lost its parent is this machine's first process's to
+		 * reap. */
+		return local_fail(call, ABX_EIO,
+				  "look for a process in state D, or for a zombie that the first "
+				  "process of this container does not reap (docker run --init)",
 				  "box %s: its processes do not end", b->id);
 	return r;
 }
