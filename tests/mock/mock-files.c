@@ -98,7 +98,8 @@ int32_t mock_upload(struct abx_session *s, struct abx_call *call, const struct a
 	if (req->flags & ABX_XFER_CREATE_PARENTS)
 		make_parents(path);
 	/* Nobody sees half of it, also when the client is killed. */
-	if ((size_t)snprintf(part, sizeof(part), "%s.part-XXXXXX", path) >= sizeof(part))
+	if ((size_t)snprintf(part, sizeof(part), "%.*s.part-XXXXXX",
+			     (int)(strrchr(path, '/') + 1 - path), path) >= sizeof(part))
 		return mock_fail_errno(call, ENAMETOOLONG, "open the file");
 	fd = mkostemp(part, O_CLOEXEC);
 	if (fd < 0)
