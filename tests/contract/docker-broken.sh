@@ -50,6 +50,7 @@ delete destroy
 stats stats
 commit checkpoint
 image-get checkpoint
+image-post rm-checkpoint checkpoint
 image-delete rm-checkpoint checkpoint
 image-list images
 import prepare

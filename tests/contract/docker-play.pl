@@ -94,6 +94,16 @@ sub labels_fit
 	return 1;
 }
 
+sub reference_fits
+{
+	my ($image, $query) = @_;
+	return 1 unless $query =~ /filters=([^&]*)/;
+	for my $wanted (@{ $json->decode(unescape($1))->{reference} // [] }) {
+		return 0 unless grep { $_ eq $wanted || /\A\Q$wanted\E:/ } @{ $image->{RepoTags} };
+	}
+	return 1;
+}
+
 sub reply
 {
 	my ($to, $status, $doc) = @_;
@@ -201,7 +211,19 @@ sub images
 	return reply($to, 200, [map { {
 		Id => $_->{Id}, RepoTags => $_->{RepoTags}, Size => 1000, Created => time,
 		Labels => $_->{Config}{Labels},
-	} } grep { labels_fit($_->{Config}{Labels}, $query) } all_of('images')]);
+	} } grep { labels_fit($_->{Config}{Labels}, $query) && reference_fits($_, $query) }
+	    all_of('images')]);
+}
+
+sub tag
+{
+	my ($to, $image, $query) = @_;
+	my %q = map { split /=/, $_, 2 } split /&/, unescape($query);
+	my ($hex) = $image->{Id} =~ /([0-9a-f]+)$/;
+	my $name = "$q{repo}:$q{tag}";
+	$image->{RepoTags} = [grep({ $_ ne $name } @{ $image->{RepoTags} }), $name];
+	store('images', $hex, $image);
+	return reply($to, 201);
 }
 
 sub import
@@ -228,6 +250,13 @@ sub delete_image
 	my ($to, $ref) = @_;
 	my $image = find_image($ref) or return no_such($to, 'image');
 	my ($hex) = $image->{Id} =~ /([0-9a-f]+)$/;
+	my @left = grep { $_ ne $ref } @{ $image->{RepoTags} };
+	# One of several names goes by itself.
+	if ($ref ne $image->{Id} && @left) {
+		$image->{RepoTags} = \@left;
+		store('images', $hex, $image);
+		return reply($to, 200, [{ Untagged => $ref }]);
+	}
 	unlink "$home/images/$hex.json";
 	system 'rm', '-rf', "$home/images/$image->{Id}";
 	return reply($to, 200, [{ Deleted => $image->{Id} }]);
@@ -359,9 +388,10 @@ sub play_one
 	return commit($to, $query, $body) if $path eq '/commit';
 	return images($to, $query) if $path eq '/images/json';
 	return import($to, $query) if $path eq '/images/create';
-	if ($path =~ m{^/images/(.*?)(/json)?$}) {
+	if ($path =~ m{^/images/(.*?)(/json|/tag)?$}) {
 		return delete_image($to, $1) if $method eq 'DELETE';
 		my $image = find_image($1);
+		return tag($to, $image, $query) if $image && ($2 // '') eq '/tag';
 		return $image ? reply($to, 200, $image) : no_such($to, 'image');
 	}
 	if ($path =~ m{^/exec/([0-9a-f]{64})/(start|json)$}) {
