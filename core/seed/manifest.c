@@ -11,6 +11,8 @@
 #include "core/util/parse.h"
 
 #define MANIFEST_MAX ((size_t)2 << 30)
+#define CHUNK_BYTES ((size_t)64 << 10)
+#define ENTRY_MAX_BYTES ((size_t)64 << 10)
 #define MAGIC "agentbox-manifest 1"
 #define N_NUMBERS 7
 #define BROUGHT "brought "
@@ -91,40 +93,70 @@ static void compact(struct abx_manifest *m)
 	m->n_brought = n_brought;
 }
 
+static void add_entry(struct abx_buf *b, const struct abx_manifest_entry *e)
+{
+	const unsigned long long n[N_NUMBERS] = {e->mode,
+						 e->size,
+						 e->inode,
+						 (unsigned long long)e->mtime.tv_sec,
+						 (unsigned long long)e->mtime.tv_nsec,
+						 (unsigned long long)e->ctime.tv_sec,
+						 (unsigned long long)e->ctime.tv_nsec};
+
+	for (size_t k = 0; k < N_NUMBERS; k++)
+		abx_buf_addf(b, "%llu ", n[k]);
+	abx_buf_add(b, e->oid, strlen(e->oid) + 1);
+	abx_buf_add(b, e->path, strlen(e->path) + 1);
+}
+
+static void add_brought(struct abx_buf *b, const struct abx_manifest_brought *e)
+{
+	abx_buf_addf(b, BROUGHT "%o %s", e->mode, e->oid);
+	abx_buf_addc(b, '\0');
+	abx_buf_add(b, e->path, strlen(e->path) + 1);
+}
+
+/* Write out what has gathered, when it is as much as `enough`. */
+static int flush(struct abx_buf *b, int fd, size_t enough)
+{
+	int r = b->failed ? -ENAMETOOLONG : 0;
+
+	if (r == 0 && b->len >= enough) {
+		r = abx_fs_write_all(fd, b->data, b->len);
+		abx_buf_reset(b);
+	}
+	return r;
+}
+
+/* In pieces: of very many files the text is as large as all that is known of them. */
+static int write_text(void *ctx, int fd)
+{
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(CHUNK_BYTES + ENTRY_MAX_BYTES);
+	const struct abx_manifest *m = ctx;
+	int r = 0;
+
+	abx_buf_add(&b, MAGIC, sizeof(MAGIC));
+	for (size_t i = 0; i < m->len && r == 0; i++) {
+		add_entry(&b, &m->items[i]);
+		r = flush(&b, fd, CHUNK_BYTES);
+	}
+	for (size_t i = 0; i < m->n_brought && r == 0; i++) {
+		add_brought(&b, &m->brought[i]);
+		r = flush(&b, fd, CHUNK_BYTES);
+	}
+	if (r < 0)
+		return r;
+	abx_buf_add(&b, "end", sizeof("end"));
+	return flush(&b, fd, 0);
+}
+
 int abx_manifest_save(struct abx_manifest *m, const char *path, struct abx_err *err)
 {
-	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(MANIFEST_MAX);
 	int r;
 
 	compact(m);
 	sort(m);
-	abx_buf_add(&b, MAGIC, sizeof(MAGIC));
-	for (size_t i = 0; i < m->len; i++) {
-		const struct abx_manifest_entry *e = &m->items[i];
-		const unsigned long long n[N_NUMBERS] = {e->mode,
-							 e->size,
-							 e->inode,
-							 (unsigned long long)e->mtime.tv_sec,
-							 (unsigned long long)e->mtime.tv_nsec,
-							 (unsigned long long)e->ctime.tv_sec,
-							 (unsigned long long)e->ctime.tv_nsec};
-
-		for (size_t k = 0; k < N_NUMBERS; k++)
-			abx_buf_addf(&b, "%llu ", n[k]);
-		abx_buf_add(&b, e->oid, strlen(e->oid) + 1);
-		abx_buf_add(&b, e->path, strlen(e->path) + 1);
-	}
-	for (size_t i = 0; i < m->n_brought; i++) {
-		const struct abx_manifest_brought *e = &m->brought[i];
-
-		abx_buf_addf(&b, BROUGHT "%o %s", e->mode, e->oid);
-		abx_buf_addc(&b, '\0');
-		abx_buf_add(&b, e->path, strlen(e->path) + 1);
-	}
-	abx_buf_add(&b, "end", sizeof("end"));
-	if (b.failed)
-		return abx_err_set(err, ABX_ENOMEM, "write '%s': too many files", path);
-	r = abx_fs_write_atomic(AT_FDCWD, path, b.data, b.len, 0600, true);
+	r = abx_fs_fill_atomic(AT_FDCWD, path, write_text, m, 0600, true);
 	return r < 0 ? abx_err_errno(err, -r, "write '%s'", path) : 0;
 }
 

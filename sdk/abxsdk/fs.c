@@ -101,12 +101,8 @@ static int fsync_parent(int dirfd, const char *path)
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
-static int write_and_close(int *fd, const void *data, size_t len, mode_t mode, bool durable)
+static int finish_and_close(int *fd, mode_t mode, bool durable)
 {
-	int r = abx_fs_write_all(*fd, data, len);
-
-	if (r < 0)
-		return r;
 	/* The caller's umask must not decide who can read state. */
 	if (fchmod(*fd, mode) < 0)
 		return -errno;
@@ -115,8 +111,8 @@ static int write_and_close(int *fd, const void *data, size_t len, mode_t mode, b
 	return close(abx_steal_fd(fd)) < 0 ? -errno : 0;
 }
 
-int abx_fs_write_atomic(int dirfd, const char *path, const void *data, size_t len, mode_t mode,
-			bool durable)
+int abx_fs_fill_atomic(int dirfd, const char *path, int (*fill)(void *ctx, int fd), void *ctx,
+		       mode_t mode, bool durable)
 {
 	abx_auto(abx_buf) struct abx_buf tmp = ABX_BUF_INIT(8192);
 	abx_autoclose int fd = -1;
@@ -131,7 +127,9 @@ int abx_fs_write_atomic(int dirfd, const char *path, const void *data, size_t le
 	fd = openat(dirfd, tmp.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	r = write_and_close(&fd, data, len, mode, durable);
+	r = fill(ctx, fd);
+	if (r == 0)
+		r = finish_and_close(&fd, mode, durable);
 	if (r == 0 && renameat(dirfd, tmp.data, dirfd, path) < 0)
 		r = -errno;
 	if (r < 0) {
@@ -139,6 +137,26 @@ int abx_fs_write_atomic(int dirfd, const char *path, const void *data, size_t le
 		return r;
 	}
 	return durable ? fsync_parent(dirfd, path) : 0;
+}
+
+struct bytes {
+	const void *data;
+	size_t len;
+};
+
+static int write_bytes(void *ctx, int fd)
+{
+	const struct bytes *b = ctx;
+
+	return abx_fs_write_all(fd, b->data, b->len);
+}
+
+int abx_fs_write_atomic(int dirfd, const char *path, const void *data, size_t len, mode_t mode,
+			bool durable)
+{
+	struct bytes b = {data, len};
+
+	return abx_fs_fill_atomic(dirfd, path, write_bytes, &b, mode, durable);
 }
 
 int abx_fs_mkdir_p(int dirfd, const char *path, mode_t mode)

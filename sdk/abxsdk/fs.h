@@ -21,6 +21,10 @@ int abx_fs_read(int dirfd, const char *path, struct abx_buf *b);
  * fsync of the directory.  Readers see the old file or the new one, never a part. */
 int abx_fs_write_atomic(int dirfd, const char *path, const void *data, size_t len, mode_t mode,
 			bool durable);
+/* The same with bytes that are not all in memory: `fill` writes them to `fd`, and returns 0 or
+ * -errno. */
+int abx_fs_fill_atomic(int dirfd, const char *path, int (*fill)(void *ctx, int fd), void *ctx,
+		       mode_t mode, bool durable);
 
 /* Write all of it; handles short writes. */
 int abx_fs_write_all(int fd, const void *data, size_t len);

@@ -95,7 +95,8 @@ END_TEST
 
 START_TEST(relative_directories_are_ignored)
 {
-	static const char *const paths[] = {".", "plugins", ":", "a::b", "plugins:"};
+	/* Each has one that none before it has: a warning is said once. */
+	static const char *const paths[] = {".", "plugins", ":", "a::b", "c:"};
 
 	plugin_install("mock");
 	ck_assert_int_eq(chdir(unit_dir()), 0);
