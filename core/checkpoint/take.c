@@ -49,7 +49,8 @@ static void describe(const struct abx_box *box, const char *name, const char *at
 	};
 }
 
-/* Everything that carries the attempt's label, also what an answer that was lost made. */
+/* Everything that carries the attempt's label, also what an answer that was lost made.  Returns
+ * how many there were. */
 static int delete_labelled(const struct abx_checkpointer *k, const struct abx_checkpoint *c)
 {
 	const struct abx_call_opts o = {.timeout_ms = DELETE_TIMEOUT_MS, .cleanup = true};
@@ -62,6 +63,8 @@ static int delete_labelled(const struct abx_checkpointer *k, const struct abx_ch
 	r = abx_cloud_snapshot_list(k->cloud, &o, labels, ABX_N_ELEMENTS(labels), &found, NULL);
 	for (size_t i = 0; i < found.len && r == 0; i++)
 		r = abx_cloud_snapshot_delete(k->cloud, &o, found.items[i].s.ref, NULL);
+	if (r == 0)
+		r = found.len ? 1 : 0;
 	abx_snapshot_list_release(&found);
 	return r;
 }
@@ -71,6 +74,24 @@ static bool surely_not_made(int r, const struct abx_err *err)
 {
 	return !err->outcome_unknown && (r == ABX_ENOTSUP || r == ABX_EINVAL || r == ABX_ESTATE ||
 					 r == ABX_EAUTH || r == ABX_EPERM || r == ABX_ENOTFOUND);
+}
+
+/* A service may go on making what nobody waits for: nothing is there yet, and the attempt stays
+ * on record for prune. */
+static bool may_still_come(const struct abx_checkpointer *k, int r, const struct abx_err *err)
+{
+	return durable(k) && (err->outcome_unknown || r == ABX_ECANCELED);
+}
+
+static bool leaves_nothing(const struct abx_checkpointer *k, const struct abx_checkpoint *c, int r,
+			   const struct abx_err *err)
+{
+	int found;
+
+	if (surely_not_made(r, err))
+		return true;
+	found = delete_labelled(k, c);
+	return found > 0 || (found == 0 && !may_still_come(k, r, err));
 }
 
 /* With the attempt on record. */
@@ -117,8 +138,7 @@ static int snapshot(const struct abx_checkpointer *k, const struct abx_box *box,
 		*ret = c;
 		return 0;
 	}
-	abx_attempt_end(k->home, k->db, attempt,
-			surely_not_made(r, &why) || delete_labelled(k, &c) == 0);
+	abx_attempt_end(k->home, k->db, attempt, leaves_nothing(k, &c, r, &why));
 	abx_checkpoint_release(&c);
 	if (err)
 		*err = why;

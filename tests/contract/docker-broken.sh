@@ -236,5 +236,32 @@ while read -r kind what _; do
 	found=$(grep -h "^$kind .*: $what" "$T"/jobs/*/bad 2>/dev/null)
 	is "$found" '' "$kind breaks in $what"
 done <"$T/kinds"
+
+# What nobody waits for is made all the same, later.
+snapshots()
+{
+	docker_api GET '/images/json' | grep -o snapshot: | wc -l
+}
+
+if [ "${AGENTBOX_TEST_ENGINE-}" != real ]; then
+	code 0 'a box' made late
+	: >"$T/played/slow"
+	rm -f "$T/played/committing"
+	(exec "$BUILD/tests/wrapper" agentbox checkpoint create late --name late) \
+		>/dev/null 2>&1 </dev/null &
+	late=$!
+	wait_for 30 test -e "$T/played/committing"
+	kill -TERM "$late"
+	wait "$late"
+	is "$?" 130 'a checkpoint is ended while the engine makes it'
+	rm "$T/played/slow"
+	is_made()
+	{
+		[ "$(snapshots)" -eq 1 ]
+	}
+	wait_for 30 is_made
+	code 0 'prune, when it is made' ab prune -y
+	is "$(snapshots)" 0 'removes it'
+fi
 [ -z "${AGENTBOX_TEST_SHOW-}" ] || cat "$T"/jobs/*/table
 done_testing
