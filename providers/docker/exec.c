@@ -29,6 +29,7 @@ struct running {
 	size_t in_at, in_len;
 	int64_t in_left;
 	bool in_ended, told_end;
+	bool only_code; /* what it was given is there as a whole when it says so */
 	int64_t end_ms, moved_ms, quiet_ms;
 	/* The first words, while they may be the engine's about a command that did not start. */
 	char held[HELD_BYTES + 1];
@@ -207,7 +208,8 @@ int32_t docker_exec_look(struct abx_session *s, struct abx_call *call, const cha
 }
 
 /* Nothing moved for long.  A command may be silent as long as it runs; one that ended without
- * an end of its stream has lost something. */
+ * an end of its stream has lost something, unless its exit code is all that is wanted of it.
+ * 1: as round_trip(). */
 static int32_t check(struct running *x)
 {
 	bool running = false;
@@ -215,6 +217,8 @@ static int32_t check(struct running *x)
 	int32_t r = docker_exec_look(x->s, x->call, x->id, &doc, &running);
 
 	cJSON_Delete(doc);
+	if (r == ABX_OK && !running && x->only_code && docker_frames_whole(&x->frames))
+		return 1;
 	if (r == ABX_OK && !running)
 		r = docker_fail(x->call, ABX_ENETWORK, "try it again",
 				"the command ended, but the engine does not end its output");
@@ -399,6 +403,7 @@ int32_t docker_exec_some(struct abx_session *s, struct abx_call *call, const str
 	x->req = req;
 	x->in_left = in_bytes < 0 ? INT64_MAX : in_bytes;
 	x->in_ended = in_bytes == 0;
+	x->only_code = in_bytes >= 0;
 	x->quiet_ms = s->timeout_ms ? s->timeout_ms : DOCKER_QUIET_MS;
 	x->moved_ms = docker_host->now_ms(docker_host->ctx);
 	x->frames = (struct docker_frames){.output = on_output, .ctx = x};
