@@ -239,7 +239,9 @@ START_TEST(a_box_says_what_it_takes)
 	ck_assert_int_eq(lh_provision("a1"), ABX_OK);
 	lh_expect("a1", NULL,
 		  "dd if=/dev/zero of=big bs=1M count=8 2>/dev/null; "
-		  "sleep 1000 >/dev/null 2>&1 </dev/null & ",
+		  "sleep 1000 >/dev/null 2>&1 </dev/null & "
+		  /* Until then it is a shell. */
+		  "until read -r c </proc/$!/comm && [ \"$c\" = sleep ]; do :; done",
 		  "");
 	lh_rows_clear();
 	ck_assert_int_eq(lh_backend->stats(lh_session, lh_call, &box), ABX_OK);
