@@ -247,6 +247,11 @@ check: average
 .PHONY: check
 END
 	echo /average >.gitignore
+	commit_small
+}
+
+commit_small()
+{
 	git -c init.defaultBranch=main init -q .
 	git add .
 	git -c user.name='Quick Start' -c user.email=quickstart@example.org \
@@ -274,10 +279,7 @@ END
 	cat >check.sh <<'END'
 test "$(sh average.sh 1 2 6)" = 3 && echo good || { echo bad; exit 1; }
 END
-	git -c init.defaultBranch=main init -q .
-	git add .
-	git -c user.name='Quick Start' -c user.email=quickstart@example.org \
-		commit -qm 'Average of some numbers'
+	commit_small
 }
 
 work_in_scripts()

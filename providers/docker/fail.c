@@ -8,32 +8,41 @@
 
 const struct abx_host *docker_host;
 
-int32_t docker_fail(struct abx_call *call, int32_t code, const char *remedy, const char *fmt, ...)
+static void say(struct abx_call *call, int32_t code, uint32_t flags, const char *remedy,
+		const char *fmt, va_list ap) ABX_PRINTF(5, 0);
+
+static void say(struct abx_call *call, int32_t code, uint32_t flags, const char *remedy,
+		const char *fmt, va_list ap)
 {
 	char text[1024];
-	struct abx_failure f = {ABX_INIT(struct abx_failure), .code = code, .retry_after_ms = -1,
-				.text = text, .remedy = remedy};
+	const struct abx_failure f = {ABX_INIT(struct abx_failure),
+				      .code = code,
+				      .retry_after_ms = -1,
+				      .flags = flags,
+				      .text = text,
+				      .remedy = remedy};
+
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	(void)docker_host->fail(call, &f);
+}
+
+int32_t docker_fail(struct abx_call *call, int32_t code, const char *remedy, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	say(call, code, 0, remedy, fmt, ap);
 	va_end(ap);
-	(void)docker_host->fail(call, &f);
 	return code;
 }
 
 int32_t docker_fail_unknown(struct abx_call *call, int32_t code, const char *fmt, ...)
 {
-	char text[1024];
-	struct abx_failure f = {
-		ABX_INIT(struct abx_failure),	   .code = code, .retry_after_ms = -1,
-		.flags = ABX_FAIL_OUTCOME_UNKNOWN, .text = text, .remedy = DOCKER_REMEDY_LOST};
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	say(call, code, ABX_FAIL_OUTCOME_UNKNOWN, DOCKER_REMEDY_LOST, fmt, ap);
 	va_end(ap);
-	(void)docker_host->fail(call, &f);
 	return code;
 }
 

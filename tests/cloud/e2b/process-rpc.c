@@ -243,20 +243,11 @@ void envd_update(struct emu_request *req)
 	struct connect_kind k;
 	struct e2b_proc *p;
 	cJSON *doc = begin_call(req, &proto_update, &k, &p);
-	const cJSON *size;
-	int64_t rows = 0, cols = 0;
 	unsigned char b[4];
 
 	if (!doc)
 		return;
-	size = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(doc, "pty"),
-						"size");
-	(void)abx_json_i64(size, "rows", &rows);
-	(void)abx_json_i64(size, "cols", &cols);
-	b[0] = (unsigned char)(rows >> 8);
-	b[1] = (unsigned char)rows;
-	b[2] = (unsigned char)(cols >> 8);
-	b[3] = (unsigned char)cols;
+	proc_pty_size(cJSON_GetObjectItemCaseSensitive(doc, "pty"), b);
 	if (!p->pty)
 		code = "internal";
 	else

@@ -287,18 +287,24 @@ static int add_pair(void *ctx, const char *key, const char *value)
 	return 0;
 }
 
-static bool add_size(struct abx_buf *to, const cJSON *pty)
+void proc_pty_size(const cJSON *pty, unsigned char ret[4])
 {
 	const cJSON *size = cJSON_GetObjectItemCaseSensitive(pty, "size");
 	int64_t rows = 0, cols = 0;
-	unsigned char b[4];
 
 	(void)abx_json_i64(size, "rows", &rows);
 	(void)abx_json_i64(size, "cols", &cols);
-	b[0] = (unsigned char)(rows >> 8);
-	b[1] = (unsigned char)rows;
-	b[2] = (unsigned char)(cols >> 8);
-	b[3] = (unsigned char)cols;
+	ret[0] = (unsigned char)(rows >> 8);
+	ret[1] = (unsigned char)rows;
+	ret[2] = (unsigned char)(cols >> 8);
+	ret[3] = (unsigned char)cols;
+}
+
+static bool add_size(struct abx_buf *to, const cJSON *pty)
+{
+	unsigned char b[4];
+
+	proc_pty_size(pty, b);
 	if (pty)
 		add_frame(to, AGENT_PTY, b, sizeof(b));
 	return pty != NULL;

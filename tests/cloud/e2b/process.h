@@ -54,5 +54,7 @@ void proc_listen(struct e2b_proc *p, struct emu_feed *feed, const struct connect
 int proc_say(struct e2b_proc *p, char kind, const void *data, size_t len);
 /* 0, or -ESRCH. */
 int proc_signal(struct e2b_proc *p, int signo);
+/* A PTY message's size as AGENT_PTY and AGENT_RESIZE have it. */
+void proc_pty_size(const cJSON *pty, unsigned char ret[4]);
 
 #endif
