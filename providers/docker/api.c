@@ -45,7 +45,7 @@ static int32_t no_answer(struct abx_session *s, struct abx_call *call,
 	(void)snprintf(ret->message, sizeof(ret->message), "%s", reply->text);
 	ret->unknown = reply->sent;
 	if (r == ABX_ECANCELED)
-		return docker_canceled(call);
+		return abx_fail_canceled(call);
 	if (q->outcome_matters && reply->sent)
 		f.flags = ABX_FAIL_OUTCOME_UNKNOWN;
 	f.text = text;
@@ -57,7 +57,7 @@ static int32_t no_answer(struct abx_session *s, struct abx_call *call,
 			   "docker.timeout says how long is waited";
 	else if (r == ABX_ENETWORK || r == ABX_EPROTO)
 		f.remedy = DOCKER_REMEDY_LOST;
-	(void)docker_host->fail(call, &f);
+	(void)abx_plugin_host->fail(call, &f);
 	return r;
 }
 
@@ -139,7 +139,7 @@ static int32_t ask(struct abx_session *s, struct abx_call *call, const struct do
 	if (r == ABX_OK) {
 		abx_buf_addf(&path, "/v%s", s->api);
 		abx_buf_addv(&path, path_fmt, ap);
-		r = path.failed || (q->body && !body) ? docker_no_memory(call)
+		r = path.failed || (q->body && !body) ? abx_fail_no_memory(call)
 						      : send_it(s, call, q, path.data, body, ret);
 	}
 	cJSON_free(body);
@@ -180,7 +180,7 @@ int32_t docker_expect(struct abx_call *call, const struct docker_answer *a, cons
 		f.code = ABX_EIO;
 		f.remedy = "the engine's log may say more (journalctl -u docker)";
 	}
-	(void)docker_host->fail(call, &f);
+	(void)abx_plugin_host->fail(call, &f);
 	return f.code;
 }
 
@@ -218,7 +218,7 @@ int32_t docker_upgrade(struct abx_session *s, struct abx_call *call, const char 
 	abx_buf_addf(&full, "/v%s%s", s->api, path);
 	if (!text || full.failed) {
 		cJSON_free(text);
-		return docker_no_memory(call);
+		return abx_fail_no_memory(call);
 	}
 	req.path = full.data;
 	req.body = text;

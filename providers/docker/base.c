@@ -53,7 +53,7 @@ static int32_t follow(struct abx_call *call, int fd, struct tail *t)
 
 	for (;;) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
-		int32_t r = docker_poll(call, &p, 1, -1);
+		int32_t r = abx_call_poll(call, &p, 1, -1);
 		ssize_t n;
 
 		if (r != ABX_OK)
@@ -64,7 +64,7 @@ static int32_t follow(struct abx_call *call, int fd, struct tail *t)
 		if (n <= 0)
 			return ABX_OK;
 		tail_add(t, chunk, (size_t)n);
-		r = docker_host->emit_log(call, ABX_STREAM_STDERR, chunk, (size_t)n);
+		r = abx_plugin_host->emit_log(call, ABX_STREAM_STDERR, chunk, (size_t)n);
 		if (r != ABX_OK)
 			return r;
 	}
@@ -83,7 +83,7 @@ static int32_t run(struct abx_call *call, const struct abx_suite *su, const char
 	int32_t r;
 
 	if (pipe2(p, O_CLOEXEC) < 0)
-		return docker_fail_errno(call, errno, "%s: pipe", from);
+		return abx_fail_errno(call, errno, "%s: pipe", from);
 	sp.fd_err = p[1];
 	e = abx_spawn_start(&sp, &pid);
 	(void)close(p[1]);
@@ -91,7 +91,7 @@ static int32_t run(struct abx_call *call, const struct abx_suite *su, const char
 		(void)close(p[0]);
 		/* What it would be made by is not here: there are other ways. */
 		return e == -ENOENT ? ABX_EBROKEN
-				    : docker_fail_errno(call, -e, "%s: mmdebstrap", from);
+				    : abx_fail_errno(call, -e, "%s: mmdebstrap", from);
 	}
 	r = follow(call, p[0], &t);
 	if (r != ABX_OK)
@@ -99,8 +99,8 @@ static int32_t run(struct abx_call *call, const struct abx_suite *su, const char
 	(void)close(p[0]);
 	(void)abx_spawn_wait(pid, &status);
 	if (r == ABX_OK && status)
-		r = docker_fail(call, ABX_EIO, NULL, "%s: mmdebstrap failed: %.400s", from,
-				last_line(&t));
+		r = abx_fail(call, ABX_EIO, NULL, "%s: mmdebstrap failed: %.400s", from,
+			     last_line(&t));
 	return r;
 }
 
@@ -123,11 +123,11 @@ int32_t docker_bootstrap(struct abx_session *s, struct abx_call *call, const cha
 		return r;
 	e = abx_suite_make(&su, &how);
 	if (e < 0)
-		return docker_fail_errno(call, -e, "%s", from);
+		return abx_fail_errno(call, -e, "%s", from);
 	r = run(call, &su, from, fd);
 	abx_suite_release(&su);
 	if (r == ABX_OK && lseek(fd, 0, SEEK_SET) < 0)
-		r = docker_fail_errno(call, errno, "%s", from);
+		r = abx_fail_errno(call, errno, "%s", from);
 	if (r == ABX_OK)
 		*ret_fd = abx_steal_fd(&fd);
 	return r;

@@ -41,8 +41,8 @@ static int32_t take_labels(struct making *m)
 		const struct abx_kv *kv = &p->labels[i];
 
 		if (strpbrk(kv->key, "\"\\$= \r\n") || strpbrk(kv->value, "\"\\$\r\n"))
-			return docker_fail(m->call, ABX_EINVAL, NULL,
-					   "label %.100s: not plain text", kv->key);
+			return abx_fail(m->call, ABX_EINVAL, NULL, "label %.100s: not plain text",
+					kv->key);
 		if (strcmp(kv->key, "agentbox.install") == 0)
 			m->install = kv->value;
 		if (strcmp(kv->key, "agentbox.attempt") == 0)
@@ -61,14 +61,13 @@ static int32_t refuse(const struct making *m)
 							 : NULL;
 
 	if (what)
-		return docker_fail(m->call, ABX_ENOTSUP, "docker build, and create --image NAME",
-				   "prepare: %s: not supported", what);
+		return abx_fail(m->call, ABX_ENOTSUP, "docker build, and create --image NAME",
+				"prepare: %s: not supported", what);
 	if (p->from_fd < 0 && !(p->from && (abx_suite_is(p->from) || docker_is_word(p->from))))
-		return docker_fail(
-			m->call, ABX_EINVAL,
-			"debian:SUITE, ubuntu:SUITE, the name of an image, or a tar file",
-			"prepare: %.200s: not something to prepare from",
-			p->from ? p->from : "(nothing)");
+		return abx_fail(m->call, ABX_EINVAL,
+				"debian:SUITE, ubuntu:SUITE, the name of an image, or a tar file",
+				"prepare: %.200s: not something to prepare from",
+				p->from ? p->from : "(nothing)");
 	return ABX_OK;
 }
 
@@ -113,7 +112,7 @@ static int32_t find_root(struct making *m)
 		return import(m, p->from_fd);
 	if (!abx_suite_is(p->from))
 		return need_image(m, p->from);
-	(void)docker_host->progress(m->call, 0, 0, p->from);
+	(void)abx_plugin_host->progress(m->call, 0, 0, p->from);
 	r = docker_bootstrap(m->s, m->call, p->from, arg(p, "PACKAGES"), &made);
 	if (r == ABX_OK)
 		return import(m, made);
@@ -196,15 +195,15 @@ static int32_t judge(struct making *m, struct docker_lines *l)
 
 	(void)snprintf(what, sizeof(what), "build: %s", l->step);
 	if (r == ABX_EINVAL && l->code)
-		return docker_fail(m->call, ABX_EINVAL,
-				   "agentbox prepare -v shows all that the build says",
-				   "%s: exit code %lld: %s", what, (long long)l->code,
-				   *l->out ? l->out : "nothing was said");
+		return abx_fail(m->call, ABX_EINVAL,
+				"agentbox prepare -v shows all that the build says",
+				"%s: exit code %lld: %s", what, (long long)l->code,
+				*l->out ? l->out : "nothing was said");
 	if (r == ABX_EINVAL)
-		return docker_fail(m->call, ABX_EINVAL, NULL, "%s: %s", what, l->error);
+		return abx_fail(m->call, ABX_EINVAL, NULL, "%s: %s", what, l->error);
 	if (r == ABX_OK && !*l->id)
-		return docker_fail(m->call, ABX_ENETWORK, NULL,
-				   "%s: the engine broke off before the image was made", what);
+		return abx_fail(m->call, ABX_ENETWORK, NULL,
+				"%s: the engine broke off before the image was made", what);
 	return r;
 }
 
@@ -227,7 +226,7 @@ static int32_t build(struct making *m, int context_fd, int64_t *ret_code)
 	tag_for(m, ref, sizeof(ref));
 	describe(m, ref, &query);
 	if (query.failed)
-		return docker_no_memory(m->call);
+		return abx_fail_no_memory(m->call);
 	r = docker_ask(m->s, m->call, &q, &a, "%s", query.data);
 	if (r == ABX_OK)
 		r = docker_expect(m->call, &a, "build");
@@ -263,7 +262,7 @@ static int32_t build_nothing(struct making *m)
 	e = b.failed ? -ENOMEM : abx_fs_write_all(fd, b.data, b.len);
 	if (e == 0 && lseek(fd, 0, SEEK_SET) < 0)
 		e = -errno;
-	return e < 0 ? docker_fail_errno(m->call, -e, "build") : build(m, fd, &code);
+	return e < 0 ? abx_fail_errno(m->call, -e, "build") : build(m, fd, &code);
 }
 
 static void untag(struct making *m)
@@ -300,9 +299,9 @@ static void undo(struct making *m)
 		return;
 	if (docker_ask(m->s, m->call, &get, &list, "/images/json?%s", filters.data) == ABX_OK)
 		cJSON_ArrayForEach(item, list.doc)
-			if (!has_name(item) && docker_is_word(docker_text(item, "Id"))) {
+			if (!has_name(item) && docker_is_word(abx_json_get_text(item, "Id"))) {
 				(void)docker_ask(m->s, m->call, &del, &a, "/images/%s",
-						 docker_text(item, "Id"));
+						 abx_json_get_text(item, "Id"));
 				docker_answer_release(&a);
 			}
 	docker_answer_release(&list);
@@ -321,13 +320,13 @@ static int32_t make(struct making *m)
 	if (r == ABX_OK || code != CODE_AS_IT_IS)
 		return r;
 	if (!m->imported)
-		return docker_fail(m->call, ABX_EINVAL, "create --image takes it as it is",
-				   "image %.200s: nothing can be installed in it, for it has no "
-				   "apt-get",
-				   m->root);
-	docker_host->log(docker_host->ctx, ABX_LOG_WARN, "docker",
-			 "nothing can be installed in that root, for it has no apt-get: it is "
-			 "taken as it is");
+		return abx_fail(m->call, ABX_EINVAL, "create --image takes it as it is",
+				"image %.200s: nothing can be installed in it, for it has no "
+				"apt-get",
+				m->root);
+	abx_plugin_host->log(abx_plugin_host->ctx, ABX_LOG_WARN, "docker",
+			     "nothing can be installed in that root, for it has no apt-get: it is "
+			     "taken as it is");
 	undo(m);
 	return build_nothing(m);
 }
@@ -351,7 +350,7 @@ int32_t docker_prepare(struct abx_session *s, struct abx_call *call, const struc
 						  .name = p->name, .labels = p->labels,
 						  .n_labels = p->n_labels};
 
-		r = docker_host->emit_snapshot(call, &snap);
+		r = abx_plugin_host->emit_snapshot(call, &snap);
 	}
 	return r;
 }

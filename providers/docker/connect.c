@@ -28,18 +28,18 @@ static int listens(const char *path)
 
 static int32_t fail_denied(struct abx_call *call, const char *path)
 {
-	return docker_fail(call, ABX_EPERM,
-			   "add your user to the group of the socket (sudo usermod -aG docker "
-			   "$USER) and log in again",
-			   "Docker engine at %s: permission denied", path);
+	return abx_fail(call, ABX_EPERM,
+			"add your user to the group of the socket (sudo usermod -aG docker "
+			"$USER) and log in again",
+			"Docker engine at %s: permission denied", path);
 }
 
 static int32_t fail_not_running(struct abx_call *call, const char *tried)
 {
-	return docker_fail(call, ABX_EBROKEN,
-			   "start it (systemctl start docker, or your Docker program), or set "
-			   "DOCKER_HOST to where it is",
-			   "the Docker engine is not running: nothing answers at %s", tried);
+	return abx_fail(call, ABX_EBROKEN,
+			"start it (systemctl start docker, or your Docker program), or set "
+			"DOCKER_HOST to where it is",
+			"the Docker engine is not running: nothing answers at %s", tried);
 }
 
 /* The first that somebody listens at. */
@@ -69,7 +69,7 @@ static int32_t open_http(struct abx_session *s, struct abx_call *call,
 			 const struct docker_endpoint *e)
 {
 	char ca[1100], cert[1100], key[1100];
-	struct abx_http_options o = {.host = docker_host,
+	struct abx_http_options o = {.host = abx_plugin_host,
 				     .user_agent = s->user_agent,
 				     .base_url = "http://docker",
 				     .plain = true};
@@ -99,9 +99,9 @@ static int32_t open_http(struct abx_session *s, struct abx_call *call,
 	r = abx_http_open(&o, &s->http);
 	if (r == 0)
 		return ABX_OK;
-	return r == -ENOMEM ? docker_no_memory(call)
-			    : docker_fail(call, ABX_EBROKEN, "reinstall libcurl",
-					  "libcurl does not start");
+	return r == -ENOMEM
+		       ? abx_fail_no_memory(call)
+		       : abx_fail(call, ABX_EBROKEN, "reinstall libcurl", "libcurl does not start");
 }
 
 /* "1.41" */
@@ -117,14 +117,14 @@ static int32_t agree(struct abx_session *s, struct abx_call *call, const char *v
 	uint64_t minor;
 
 	if (!minor_of(version, &minor))
-		return docker_fail(call, ABX_EPROTO,
-				   "set DOCKER_HOST to the address of a Docker engine",
-				   "%s: what answers there is no Docker engine", s->where);
+		return abx_fail(call, ABX_EPROTO,
+				"set DOCKER_HOST to the address of a Docker engine",
+				"%s: what answers there is no Docker engine", s->where);
 	if (minor < API_MINOR_MIN)
-		return docker_fail(call, ABX_EBROKEN, "upgrade it to Docker 20.10 or newer",
-				   "Docker engine at %s: too old: it speaks API %.16s, and 1.%d is "
-				   "the oldest that will do",
-				   s->where, version, API_MINOR_MIN);
+		return abx_fail(call, ABX_EBROKEN, "upgrade it to Docker 20.10 or newer",
+				"Docker engine at %s: too old: it speaks API %.16s, and 1.%d is "
+				"the oldest that will do",
+				s->where, version, API_MINOR_MIN);
 	(void)snprintf(s->api, sizeof(s->api), "1.%d",
 		       minor < API_MINOR_MAX ? (int)minor : API_MINOR_MAX);
 	return ABX_OK;
@@ -144,17 +144,17 @@ static int32_t ping(struct abx_session *s, struct abx_call *call)
 	int32_t r = abx_http_do(s->http, call, &req, &reply);
 
 	if (r == ABX_ECANCELED)
-		r = docker_canceled(call);
+		r = abx_fail_canceled(call);
 	else if (r != ABX_OK && reply.os_errno == EACCES)
 		r = fail_denied(call, s->where);
 	else if (r != ABX_OK && reply.os_errno)
 		r = fail_not_running(call, s->where);
 	else if (r != ABX_OK)
-		r = docker_fail(call, r, DOCKER_REMEDY_LOST, "Docker engine at %s: %s", s->where,
-				reply.text);
+		r = abx_fail(call, r, DOCKER_REMEDY_LOST, "Docker engine at %s: %s", s->where,
+			     reply.text);
 	else if (reply.status >= 500)
-		r = docker_fail(call, ABX_EREMOTE, "wait for it, or look at its log",
-				"Docker engine at %s: not ready (HTTP %d)", s->where, reply.status);
+		r = abx_fail(call, ABX_EREMOTE, "wait for it, or look at its log",
+			     "Docker engine at %s: not ready (HTTP %d)", s->where, reply.status);
 	else
 		r = agree(s, call, reply.header);
 	abx_http_reply_release(&reply);
@@ -172,9 +172,10 @@ int32_t docker_connect(struct abx_session *s, struct abx_call *call)
 		return ABX_OK;
 	/* Another operation may be waiting for the engine: this one can still be given up. */
 	while (pthread_mutex_trylock(&s->lock) != 0) {
-		r = docker_host->wait_ms(call, 2);
+		r = abx_plugin_host->wait_ms(call, 2);
 		if (r != ABX_OK)
-			return r == ABX_ECANCELED ? docker_canceled(call) : docker_timed_out(call);
+			return r == ABX_ECANCELED ? abx_fail_canceled(call)
+						  : abx_fail_timed_out(call);
 	}
 	if (!atomic_load(&s->connected)) {
 		r = docker_endpoints(s, call, list, &n);

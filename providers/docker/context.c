@@ -41,8 +41,8 @@ static int32_t parse_tcp(struct abx_call *call, const char *host, const char *tl
 	size_t n = strcspn(authority, "/?#");
 
 	if (!n || authority[n] || strpbrk(authority, " @\\\r\n") || n > 255)
-		return docker_fail(call, ABX_EINVAL, "tcp://HOST:PORT",
-				   "%s: %.200s: not an address", from, host);
+		return abx_fail(call, ABX_EINVAL, "tcp://HOST:PORT", "%s: %.200s: not an address",
+				from, host);
 	(void)snprintf(ret->url, sizeof(ret->url), "%s://%s", tls ? "https" : "http", authority);
 	if (tls && tls_dir)
 		(void)snprintf(ret->tls_dir, sizeof(ret->tls_dir), "%s", tls_dir);
@@ -58,10 +58,9 @@ static int32_t parse_host(struct abx_call *call, const char *host, const char *t
 	*ret = (struct docker_endpoint){.from = from};
 	if (*path == '/') {
 		if (strlen(path) >= sizeof(ret->unix_path))
-			return docker_fail(
-				call, ABX_EINVAL, "use a shorter path, a link to it",
-				"%s: %.200s: longer than the %zu bytes of a socket's path", from,
-				host, sizeof(ret->unix_path) - 1);
+			return abx_fail(call, ABX_EINVAL, "use a shorter path, a link to it",
+					"%s: %.200s: longer than the %zu bytes of a socket's path",
+					from, host, sizeof(ret->unix_path) - 1);
 		(void)snprintf(ret->unix_path, sizeof(ret->unix_path), "%s", path);
 		return ABX_OK;
 	}
@@ -70,13 +69,13 @@ static int32_t parse_host(struct abx_call *call, const char *host, const char *t
 	if (strncmp(host, "https://", 8) == 0)
 		return parse_tcp(call, host, tls_dir, true, from, ret);
 	if (strncmp(host, "ssh://", 6) == 0)
-		return docker_fail(call, ABX_ENOTSUP,
-				   "forward its socket: ssh -nNT -L /tmp/docker.sock:"
-				   "/var/run/docker.sock USER@HOST, and set DOCKER_HOST to "
-				   "unix:///tmp/docker.sock",
-				   "%s: %.200s: ssh is not spoken here", from, host);
-	return docker_fail(call, ABX_EINVAL, "unix:///PATH or tcp://HOST:PORT",
-			   "%s: %.200s: not an address of a Docker engine", from, host);
+		return abx_fail(call, ABX_ENOTSUP,
+				"forward its socket: ssh -nNT -L /tmp/docker.sock:"
+				"/var/run/docker.sock USER@HOST, and set DOCKER_HOST to "
+				"unix:///tmp/docker.sock",
+				"%s: %.200s: ssh is not spoken here", from, host);
+	return abx_fail(call, ABX_EINVAL, "unix:///PATH or tcp://HOST:PORT",
+			"%s: %.200s: not an address of a Docker engine", from, host);
 }
 
 /* A directory below contexts/meta is named by a hash of the context's name: look into each. */
@@ -120,15 +119,15 @@ static int32_t parse_context(struct abx_call *call, const char *config, const ch
 	int32_t r;
 
 	if (!doc)
-		return docker_fail(call, ABX_ENOTFOUND, "docker context ls shows those there are",
-				   "Docker context '%.100s': there is none below %s", name, config);
+		return abx_fail(call, ABX_ENOTFOUND, "docker context ls shows those there are",
+				"Docker context '%.100s': there is none below %s", name, config);
 	if (abx_json_obj(doc, "Endpoints", &ends) == 0 && ends &&
 	    abx_json_obj(ends, "docker", &docker) == 0 && docker)
 		(void)abx_json_str(docker, "Host", 1024, &host);
 	r = host ? parse_host(call, host, access(tls, F_OK) == 0 ? tls : NULL, "Docker context",
 			      ret)
-		 : docker_fail(call, ABX_EINVAL, NULL, "Docker context '%.100s': it names no host",
-			       name);
+		 : abx_fail(call, ABX_EINVAL, NULL, "Docker context '%.100s': it names no host",
+			    name);
 	cJSON_Delete(doc);
 	return r;
 }

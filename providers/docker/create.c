@@ -33,35 +33,34 @@ static const char first_process[] = "end() {\n"
 static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
 {
 	if (p->size && *p->size)
-		return docker_fail(call, ABX_ENOTSUP, "use --cpu, --memory and --pids",
-				   "--size: an engine has no sizes with a name");
+		return abx_fail(call, ABX_ENOTSUP, "use --cpu, --memory and --pids",
+				"--size: an engine has no sizes with a name");
 	if (p->location && *p->location)
-		return docker_fail(call, ABX_ENOTSUP, "leave it out; DOCKER_HOST says where",
-				   "--location: a box is where its engine is");
+		return abx_fail(call, ABX_ENOTSUP, "leave it out; DOCKER_HOST says where",
+				"--location: a box is where its engine is");
 	if (p->inbound && *p->inbound)
-		return docker_fail(
-			call, ABX_ENOTSUP, "leave it out",
-			"who may connect to a box cannot be restricted: its ports are at "
-			"loopback ports of the engine's machine");
+		return abx_fail(call, ABX_ENOTSUP, "leave it out",
+				"who may connect to a box cannot be restricted: its ports are at "
+				"loopback ports of the engine's machine");
 	if (p->egress_deny && *p->egress_deny)
-		return docker_fail(call, ABX_ENOTSUP, "--egress all or --egress none",
-				   "egress: single addresses cannot be refused");
+		return abx_fail(call, ABX_ENOTSUP, "--egress all or --egress none",
+				"egress: single addresses cannot be refused");
 	if (p->egress_allow && *p->egress_allow)
-		return docker_fail(call, ABX_ENOTSUP, "--egress all or --egress none",
-				   "egress: single addresses cannot be allowed");
+		return abx_fail(call, ABX_ENOTSUP, "--egress all or --egress none",
+				"egress: single addresses cannot be allowed");
 	if (p->n_ports > DOCKER_PORTS_MAX)
-		return docker_fail(call, ABX_EINVAL, NULL, "--port: more than %d of them",
-				   DOCKER_PORTS_MAX);
+		return abx_fail(call, ABX_EINVAL, NULL, "--port: more than %d of them",
+				DOCKER_PORTS_MAX);
 	if (p->flags & ABX_PROV_PRIVATE_URLS)
-		return docker_fail(call, ABX_ENOTSUP, "leave it out, or publish no port",
-				   "--private-urls: every user of this machine can connect to its "
-				   "loopback ports");
+		return abx_fail(call, ABX_ENOTSUP, "leave it out, or publish no port",
+				"--private-urls: every user of this machine can connect to its "
+				"loopback ports");
 	if (p->flags)
-		return docker_fail(call, ABX_ENOTSUP, NULL, "unknown flags %#x", p->flags);
+		return abx_fail(call, ABX_ENOTSUP, NULL, "unknown flags %#x", p->flags);
 	if (p->n_ports && p->egress_allow && !*p->egress_allow)
-		return docker_fail(call, ABX_ENOTSUP, "leave out one of the two",
-				   "--port: a box without a network has no ports that could be "
-				   "reached");
+		return abx_fail(call, ABX_ENOTSUP, "leave out one of the two",
+				"--port: a box without a network has no ports that could be "
+				"reached");
 	return ABX_OK;
 }
 
@@ -73,11 +72,11 @@ static int32_t check_mounts(struct abx_session *s, struct abx_call *call,
 	int32_t r = p->n_mounts ? docker_is_here(s, call, &here) : ABX_OK;
 
 	if (r == ABX_OK && !here)
-		r = docker_fail(call, ABX_ENOTSUP,
-				"copy it (agentbox cp), or keep it in a volume (--volume)",
-				"--mount: the Docker engine at %s is not on this machine, and has "
-				"none of its directories",
-				s->where);
+		r = abx_fail(call, ABX_ENOTSUP,
+			     "copy it (agentbox cp), or keep it in a volume (--volume)",
+			     "--mount: the Docker engine at %s is not on this machine, and has "
+			     "none of its directories",
+			     s->where);
 	for (uint32_t i = 0; i < p->n_volumes && r == ABX_OK; i++)
 		r = docker_volume_check(s, call, p->volumes[i].key);
 	return r;
@@ -91,7 +90,7 @@ static int32_t choose_name(struct abx_call *call, const struct abx_provision *p,
 	abx_plain_name(p->name, box, sizeof(box));
 	if (!p->idempotency_key || !docker_is_word(p->idempotency_key) ||
 	    strpbrk(p->idempotency_key, "/:@") || strlen(p->idempotency_key) > 100)
-		return docker_fail(call, ABX_EINVAL, NULL, "idempotency key: not of [0-9a-z-]");
+		return abx_fail(call, ABX_EINVAL, NULL, "idempotency key: not of [0-9a-z-]");
 	(void)snprintf(name, NAME_MAX_BYTES, "agentbox-%s-%s", box, p->idempotency_key);
 	return ABX_OK;
 }
@@ -222,12 +221,12 @@ static int32_t adopt(struct abx_session *s, struct abx_call *call, const char *n
 	int32_t r = docker_inspect(s, call, name, &doc);
 
 	for (int i = 0; r == ABX_ENOTFOUND && i < ADOPT_ROUNDS; i++) {
-		if (docker_host->wait_ms(call, ADOPT_WAIT_MS) != ABX_OK)
+		if (abx_plugin_host->wait_ms(call, ADOPT_WAIT_MS) != ABX_OK)
 			break;
 		r = docker_inspect(s, call, name, &doc);
 	}
 	if (r == ABX_OK && (abx_json_str(doc, "Id", 79, &found) < 0 || !docker_is_word(found)))
-		r = docker_fail(call, ABX_EPROTO, NULL, "Docker engine: a container without id");
+		r = abx_fail(call, ABX_EPROTO, NULL, "Docker engine: a container without id");
 	if (r == ABX_OK)
 		(void)snprintf(id, 80, "%s", found);
 	cJSON_Delete(doc);
@@ -237,12 +236,11 @@ static int32_t adopt(struct abx_session *s, struct abx_call *call, const char *n
 static int32_t refused(struct abx_call *call, const struct docker_answer *a, const char *image)
 {
 	if (strstr(a->message, "storage-opt") || strstr(a->message, "storage driver"))
-		return docker_fail(call, ABX_ENOTSUP, "leave out --disk",
-				   "--disk: the engine's storage cannot limit a box: %.300s",
-				   a->message);
+		return abx_fail(call, ABX_ENOTSUP, "leave out --disk",
+				"--disk: the engine's storage cannot limit a box: %.300s",
+				a->message);
 	if (a->status == 404)
-		return docker_fail(call, ABX_EINVAL, NULL, "image %.200s: %.300s", image,
-				   a->message);
+		return abx_fail(call, ABX_EINVAL, NULL, "image %.200s: %.300s", image, a->message);
 	return docker_expect(call, a, "make a container");
 }
 
@@ -264,12 +262,12 @@ static int32_t create(struct abx_session *s, struct abx_call *call, const struct
 	else if (r != ABX_OK && docker_may_have_happened(r, &a))
 		r = adopt(s, call, name, id) == ABX_OK
 			    ? ABX_OK
-			    : docker_fail_unknown(call, r, "Docker engine at %s: %s", s->where,
-						  a.message);
+			    : abx_fail_unknown(call, r, DOCKER_REMEDY_LOST,
+					       "Docker engine at %s: %s", s->where, a.message);
 	else if (r == ABX_OK && a.status != 201)
 		r = *ret_missing ? ABX_ENOTFOUND : refused(call, &a, image);
 	else if (r == ABX_OK && (abx_json_str(a.doc, "Id", 79, &made) < 0 || !docker_is_word(made)))
-		r = docker_fail(call, ABX_EPROTO, NULL, "Docker engine: a container without id");
+		r = abx_fail(call, ABX_EPROTO, NULL, "Docker engine: a container without id");
 	else if (r == ABX_OK)
 		(void)snprintf(id, 80, "%s", made);
 	docker_answer_release(&a);
@@ -289,7 +287,7 @@ static int32_t emit_made(struct abx_call *call, const struct abx_provision *p, c
 		.n_labels = p->n_labels,
 	};
 
-	return docker_host->emit_sandbox(call, &sb);
+	return abx_plugin_host->emit_sandbox(call, &sb);
 }
 
 static int32_t quiet(void *io, int32_t stream, const void *data, size_t len)
@@ -305,9 +303,10 @@ static int32_t quiet(void *io, int32_t stream, const void *data, size_t len)
 static int32_t give_to_user(struct abx_session *s, struct abx_call *call,
 			    const struct abx_provision *p, const cJSON *box)
 {
-	const char *user = docker_text(docker_part(box, "Config"), "User");
+	const char *user = abx_json_get_text(abx_json_get_part(box, "Config"), "User");
 	const char **argv = calloc(p->n_volumes + 5, sizeof(*argv));
-	const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox), .id = docker_text(box, "Id")};
+	const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox),
+				       .id = abx_json_get_text(box, "Id")};
 	const struct abx_exec chown = {ABX_INIT(struct abx_exec),
 				       .argv = argv,
 				       .user = "root",
@@ -320,7 +319,7 @@ static int32_t give_to_user(struct abx_session *s, struct abx_call *call,
 	size_t n = 0;
 
 	if (!argv)
-		return docker_no_memory(call);
+		return abx_fail_no_memory(call);
 	argv[n++] = "chown";
 	argv[n++] = "--";
 	argv[n++] = user;
@@ -330,8 +329,8 @@ static int32_t give_to_user(struct abx_session *s, struct abx_call *call,
 	if (*user && strcmp(user, "root") != 0 && strcmp(user, "0") != 0)
 		r = docker_exec(s, call, &sb, &chown, &e);
 	if (r == ABX_OK && e.code)
-		r = docker_fail(call, ABX_EINVAL, "use an image whose user is in it",
-				"image: its user %.100s cannot be given the workspace", user);
+		r = abx_fail(call, ABX_EINVAL, "use an image whose user is in it",
+			     "image: its user %.100s cannot be given the workspace", user);
 	free(argv);
 	return r;
 }
@@ -341,15 +340,15 @@ static int32_t choose_image(const struct abx_session *s, struct abx_call *call,
 {
 	*ret = p->snapshot && *p->snapshot ? p->snapshot : p->image;
 	if (*ret && **ret && !docker_is_word(*ret))
-		return docker_fail(call, ABX_EINVAL,
-				   "the name of an image; agentbox prepare --from makes one of a "
-				   "root file system",
-				   "image %.200s: not a name of an image", *ret);
+		return abx_fail(call, ABX_EINVAL,
+				"the name of an image; agentbox prepare --from makes one of a "
+				"root file system",
+				"image %.200s: not a name of an image", *ret);
 	if (!*ret || !**ret)
 		*ret = s->image;
 	return *ret && **ret ? ABX_OK
-			     : docker_fail(call, ABX_EINVAL, "agentbox prepare --provider docker",
-					   "no image is named, and none is prepared");
+			     : abx_fail(call, ABX_EINVAL, "agentbox prepare --provider docker",
+					"no image is named, and none is prepared");
 }
 
 int32_t docker_provision(struct abx_session *s, struct abx_call *call,
@@ -375,16 +374,15 @@ int32_t docker_provision(struct abx_session *s, struct abx_call *call,
 		if (r == ABX_OK)
 			r = create(s, call, p, name, image, id, &missing);
 		if (missing)
-			r = docker_fail(call, ABX_EINVAL, NULL, "image %.200s: there is none",
-					image);
+			r = abx_fail(call, ABX_EINVAL, NULL, "image %.200s: there is none", image);
 	}
 	if (r == ABX_OK)
 		r = emit_made(call, p, name, id);
 	if (r == ABX_OK) {
 		e = docker_env_write(s, id, p->env, p->n_env);
 		if (e < 0)
-			r = docker_fail_errno(call, -e, "box %.*s: keep its environment",
-					      DOCKER_ID_SHOWN, id);
+			r = abx_fail_errno(call, -e, "box %.*s: keep its environment",
+					   DOCKER_ID_SHOWN, id);
 	}
 	if (r == ABX_OK)
 		r = docker_start_it(s, call, id, &box);

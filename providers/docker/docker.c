@@ -12,7 +12,7 @@
 
 static int32_t docker_init(const struct abx_host *host)
 {
-	docker_host = host;
+	abx_plugin_host = host;
 	return ABX_OK;
 }
 
@@ -35,14 +35,6 @@ static void docker_session_close(struct abx_session *s)
 	free(s);
 }
 
-static int take(char **to, const char *text)
-{
-	if (!text)
-		return 0;
-	*to = strdup(text);
-	return *to ? 0 : -ENOMEM;
-}
-
 static int take_option(struct abx_session *s, const struct abx_kv *o)
 {
 	const struct {
@@ -60,7 +52,7 @@ static int take_option(struct abx_session *s, const struct abx_kv *o)
 		s->timeout_ms = (int64_t)ms;
 	for (size_t i = 0; i < ABX_N_ELEMENTS(options); i++)
 		if (strcmp(o->key, options[i].key) == 0)
-			return take(options[i].to, o->value);
+			return abx_take_text(options[i].to, o->value);
 	return 0;
 }
 
@@ -71,22 +63,22 @@ static int32_t docker_session_open(struct abx_call *call, const struct abx_sessi
 	int r;
 
 	if (!s)
-		return docker_no_memory(call);
+		return abx_fail_no_memory(call);
 	(void)pthread_mutex_init(&s->lock, NULL);
-	r = take(&s->state_dir, args->state_dir);
+	r = abx_take_text(&s->state_dir, args->state_dir);
 	if (r == 0)
-		r = take(&s->user_agent, args->user_agent);
+		r = abx_take_text(&s->user_agent, args->user_agent);
 	if (r == 0)
-		r = take(&s->ca_file, args->ca_file);
+		r = abx_take_text(&s->ca_file, args->ca_file);
 	if (r == 0)
-		r = take(&s->proxy, args->proxy);
+		r = abx_take_text(&s->proxy, args->proxy);
 	if (r == 0)
-		r = take(&s->no_proxy, args->no_proxy);
+		r = abx_take_text(&s->no_proxy, args->no_proxy);
 	for (uint32_t i = 0; i < args->n_options && r == 0; i++)
 		r = take_option(s, &args->options[i]);
 	if (r < 0) {
 		docker_session_close(s);
-		return docker_no_memory(call);
+		return abx_fail_no_memory(call);
 	}
 	*ret = s;
 	return ABX_OK;
@@ -118,7 +110,7 @@ int32_t docker_verify(struct abx_session *s, struct abx_call *call)
 
 		if (abx_json_str(doc, "ID", 200, &id) == 0 && id && *id)
 			row.value = id;
-		r = docker_host->emit_row(call, &row, 1);
+		r = abx_plugin_host->emit_row(call, &row, 1);
 	}
 	cJSON_Delete(doc);
 	return r;
@@ -132,8 +124,8 @@ int32_t docker_is_here(struct abx_session *s, struct abx_call *call, bool *ret)
 
 	/* A socket may lead anywhere; a container with the engine's socket has its own name. */
 	if (r == ABX_OK)
-		*ret = uname(&u) == 0 && strcmp(u.nodename, docker_text(doc, "Name")) == 0 &&
-		       strcmp(u.release, docker_text(doc, "KernelVersion")) == 0;
+		*ret = uname(&u) == 0 && strcmp(u.nodename, abx_json_get_text(doc, "Name")) == 0 &&
+		       strcmp(u.release, abx_json_get_text(doc, "KernelVersion")) == 0;
 	cJSON_Delete(doc);
 	return r;
 }
@@ -144,7 +136,7 @@ static int32_t row(struct abx_call *call, const char *check, const char *status,
 	const struct abx_kv cells[] = {
 		{"check", check}, {"status", status}, {"detail", detail}, {"remedy", remedy}};
 
-	return docker_host->emit_row(call, cells, ABX_N_ELEMENTS(cells));
+	return abx_plugin_host->emit_row(call, cells, ABX_N_ELEMENTS(cells));
 }
 
 int32_t docker_doctor(struct abx_session *s, struct abx_call *call)

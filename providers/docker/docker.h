@@ -21,6 +21,7 @@
 #include "abxsdk/buf.h"
 #include "abxsdk/http.h"
 #include "abxsdk/json.h"
+#include "abxsdk/plugin.h"
 #include "agentbox/cloud_backend.h"
 
 #define DOCKER_LABEL_NAME "agentbox.docker.name"
@@ -59,24 +60,8 @@ struct abx_session {
 	int64_t timeout_ms; /* how long an answer may take; 0: as this file says */
 };
 
-extern const struct abx_host *docker_host;
-
 #define DOCKER_REMEDY_LOST \
 	"see whether the engine runs (docker info) and what its log says, and try again"
-
-/* fail.c: say why and return the code. */
-int32_t docker_fail(struct abx_call *call, int32_t code, const char *remedy, const char *fmt, ...)
-	ABX_PRINTF(4, 5);
-/* The same of what may have happened all the same. */
-int32_t docker_fail_unknown(struct abx_call *call, int32_t code, const char *fmt, ...)
-	ABX_PRINTF(3, 4);
-int32_t docker_fail_errno(struct abx_call *call, int err, const char *fmt, ...) ABX_PRINTF(3, 4);
-int32_t docker_canceled(struct abx_call *call);
-int32_t docker_timed_out(struct abx_call *call);
-int32_t docker_no_memory(struct abx_call *call);
-/* poll() that the host can end; revents are zero when nothing happened.  max_ms < 0: for ever. */
-struct pollfd;
-int32_t docker_poll(struct abx_call *call, struct pollfd *fds, size_t n, int64_t max_ms);
 
 /* context.c: where the engine is said to be.  *ret_n = 0: nowhere; look around. */
 #define DOCKER_ENDPOINTS_MAX 16
@@ -149,13 +134,6 @@ int32_t docker_emit(struct abx_call *call, const cJSON *inspected);
 uint32_t docker_state(const cJSON *inspected);
 int32_t docker_url(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		   const struct abx_url_req *req);
-
-/* Pieces of a description; what is missing or nonsense is "" or NULL. */
-const char *docker_text(const cJSON *obj, const char *key);
-const cJSON *docker_part(const cJSON *obj, const char *key);
-void docker_rfc3339(int64_t seconds, char out[40]);
-/* As the engine writes times; 0 when it is none, or the year 1 of what never was. */
-int64_t docker_parse_time_ms(const char *text);
 
 /* stats.c */
 int32_t docker_stats(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb);

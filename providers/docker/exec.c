@@ -74,7 +74,7 @@ static int32_t create(struct running *x, const char *box)
 
 	if (!words) {
 		cJSON_Delete(body);
-		return docker_no_memory(x->call);
+		return abx_fail_no_memory(x->call);
 	}
 	(void)cJSON_AddItemToObject(body, "Cmd", words);
 	(void)abx_json_add_bool(body, "AttachStdin", req->stdin_fd >= 0);
@@ -85,18 +85,17 @@ static int32_t create(struct running *x, const char *box)
 	(void)abx_json_add_str(body, "WorkingDir", req->cwd ? req->cwd : DOCKER_WORKSPACE);
 	e = add_env(x->s, box, req, body);
 	if (e < 0)
-		r = docker_fail_errno(x->call, -e, "box %.*s: its environment", DOCKER_ID_SHOWN,
-				      box);
+		r = abx_fail_errno(x->call, -e, "box %.*s: its environment", DOCKER_ID_SHOWN, box);
 	if (r == ABX_OK)
 		r = docker_ask(x->s, x->call, &q, &a, "/containers/%s/exec", box);
 	cJSON_Delete(body);
 	if (r == ABX_OK && a.status == 400 && strstr(a.message, "user"))
-		r = docker_fail(x->call, ABX_EINVAL, NULL, "user %s: not in the box", req->user);
+		r = abx_fail(x->call, ABX_EINVAL, NULL, "user %s: not in the box", req->user);
 	if (r == ABX_OK)
 		r = docker_expect(x->call, &a, "box %.*s", DOCKER_ID_SHOWN, box);
 	if (r == ABX_OK &&
 	    (abx_json_str(a.doc, "Id", sizeof(x->id) - 1, &id) < 0 || !docker_is_word(id)))
-		r = docker_fail(x->call, ABX_EPROTO, NULL, "Docker engine: an exec without id");
+		r = abx_fail(x->call, ABX_EPROTO, NULL, "Docker engine: an exec without id");
 	if (r == ABX_OK)
 		(void)snprintf(x->id, sizeof(x->id), "%s", id);
 	docker_answer_release(&a);
@@ -164,7 +163,7 @@ static int32_t read_stdin(struct running *x)
 	} else if (n == 0) {
 		x->in_ended = true;
 	} else if (errno != EINTR && errno != EAGAIN) {
-		return docker_fail_errno(x->call, errno, "what the command is to read");
+		return abx_fail_errno(x->call, errno, "what the command is to read");
 	}
 	return ABX_OK;
 }
@@ -220,9 +219,9 @@ static int32_t check(struct running *x)
 	if (r == ABX_OK && !running && x->only_code && docker_frames_whole(&x->frames))
 		return 1;
 	if (r == ABX_OK && !running)
-		r = docker_fail(x->call, ABX_ENETWORK, "try it again",
-				"the command ended, but the engine does not end its output");
-	x->moved_ms = docker_host->now_ms(docker_host->ctx);
+		r = abx_fail(x->call, ABX_ENETWORK, "try it again",
+			     "the command ended, but the engine does not end its output");
+	x->moved_ms = abx_plugin_host->now_ms(abx_plugin_host->ctx);
 	return r;
 }
 
@@ -238,7 +237,7 @@ static int64_t patience(const struct running *x, int64_t now)
 static int32_t round_trip(struct running *x, char *chunk)
 {
 	const bool has_in = x->in_at < x->in_len;
-	const int64_t now = docker_host->now_ms(docker_host->ctx);
+	const int64_t now = abx_plugin_host->now_ms(abx_plugin_host->ctx);
 	const bool wants_in = x->req->stdin_fd >= 0 && !x->in_ended && !has_in;
 	struct pollfd p[2] = {{.fd = abx_http_stream_fd(x->stream), .events = POLLIN},
 			      {.fd = wants_in ? x->req->stdin_fd : -1, .events = POLLIN}};
@@ -248,19 +247,19 @@ static int32_t round_trip(struct running *x, char *chunk)
 	if (n == 0)
 		return 1;
 	if (n < 0 && n != -EAGAIN)
-		return docker_fail(x->call, ABX_ENETWORK, DOCKER_REMEDY_LOST,
-				   "the connection to the command was closed by the engine");
+		return abx_fail(x->call, ABX_ENETWORK, DOCKER_REMEDY_LOST,
+				"the connection to the command was closed by the engine");
 	if (n > 0)
 		r = docker_frames_feed(&x->frames, chunk, (size_t)n);
 	if (r == ABX_EPROTO)
-		return docker_fail(x->call, r, NULL, "Docker engine: its stream is not in frames");
+		return abx_fail(x->call, r, NULL, "Docker engine: its stream is not in frames");
 	if (r != ABX_OK)
-		return docker_fail(x->call, r, NULL, "given up");
+		return abx_fail(x->call, r, NULL, "given up");
 	if (x->end_ms && now >= x->end_ms)
 		return 2;
 	if (has_in)
 		p[0].events |= POLLOUT;
-	r = docker_poll(x->call, p, 2, n > 0 ? 0 : patience(x, now));
+	r = abx_call_poll(x->call, p, 2, n > 0 ? 0 : patience(x, now));
 	if (r != ABX_OK)
 		return r;
 	if (n > 0 || p[0].revents || p[1].revents)
@@ -280,7 +279,7 @@ static int32_t pump(struct running *x, bool *ret_timed_out)
 	int32_t r = ABX_OK;
 
 	if (!chunk)
-		return docker_no_memory(x->call);
+		return abx_fail_no_memory(x->call);
 	if (x->req->stdin_fd < 0)
 		x->told_end = true;
 	while (r == ABX_OK)
@@ -288,8 +287,8 @@ static int32_t pump(struct running *x, bool *ret_timed_out)
 	free(chunk);
 	*ret_timed_out = r == 2;
 	if (r == 1 && !docker_frames_whole(&x->frames))
-		return docker_fail(x->call, ABX_ENETWORK, DOCKER_REMEDY_LOST,
-				   "the connection to the command broke off");
+		return abx_fail(x->call, ABX_ENETWORK, DOCKER_REMEDY_LOST,
+				"the connection to the command broke off");
 	return r > 0 ? ABX_OK : r;
 }
 
@@ -299,11 +298,11 @@ static int32_t not_started(struct running *x, int64_t code, struct abx_exit *ret
 	const char *why = x->held;
 
 	if (strstr(why, "unable to find user"))
-		return docker_fail(x->call, ABX_EINVAL, NULL, "user %s: not in the box",
-				   x->req->user ? x->req->user : "");
+		return abx_fail(x->call, ABX_EINVAL, NULL, "user %s: not in the box",
+				x->req->user ? x->req->user : "");
 	if (strstr(why, "chdir to cwd"))
-		return docker_fail(x->call, ABX_ENOTFOUND, NULL, "no such directory in the box: %s",
-				   x->req->cwd ? x->req->cwd : DOCKER_WORKSPACE);
+		return abx_fail(x->call, ABX_ENOTFOUND, NULL, "no such directory in the box: %s",
+				x->req->cwd ? x->req->cwd : DOCKER_WORKSPACE);
 	if (strstr(why, "executable file not found") || strstr(why, "no such file or directory"))
 		code = 127;
 	ret->flags = ABX_EXIT_NOT_STARTED;
@@ -317,7 +316,7 @@ static int32_t judge(struct running *x, const cJSON *doc, struct abx_exit *ret)
 	int64_t code = 0, pid = 0;
 
 	if (abx_json_i64(doc, "ExitCode", &code) < 0)
-		return docker_fail(x->call, ABX_EPROTO, NULL, "Docker engine: no exit code");
+		return abx_fail(x->call, ABX_EPROTO, NULL, "Docker engine: no exit code");
 	(void)abx_json_i64(doc, "Pid", &pid);
 	if (!pid && code >= 126)
 		return not_started(x, code, ret);
@@ -342,10 +341,10 @@ static int32_t finish(struct running *x, struct abx_exit *ret)
 		cJSON_Delete(doc);
 		if (r != ABX_OK || !running)
 			return r;
-		r = docker_host->wait_ms(x->call, wait);
+		r = abx_plugin_host->wait_ms(x->call, wait);
 		if (r != ABX_OK)
-			return r == ABX_ECANCELED ? docker_canceled(x->call)
-						  : docker_timed_out(x->call);
+			return r == ABX_ECANCELED ? abx_fail_canceled(x->call)
+						  : abx_fail_timed_out(x->call);
 		wait = wait * 2 < ENDED_WAIT_MAX_MS ? wait * 2 : ENDED_WAIT_MAX_MS;
 	}
 }
@@ -365,7 +364,7 @@ static int32_t run(struct running *x, const char *box, struct abx_exit *ret)
 	}
 	cJSON_Delete(body);
 	if (r == ABX_OK && x->req->started && x->req->started(x->req->io, x->id))
-		r = docker_fail(x->call, ABX_ECANCELED, NULL, "given up");
+		r = abx_fail(x->call, ABX_ECANCELED, NULL, "given up");
 	if (r == ABX_OK)
 		r = pump(x, &timed_out);
 	abx_http_stream_close(x->stream);
@@ -391,13 +390,13 @@ int32_t docker_exec_some(struct abx_session *s, struct abx_call *call, const str
 	int32_t r;
 
 	if (req->flags & (ABX_EXEC_PTY | ABX_EXEC_DETACHED))
-		return docker_fail(call, ABX_ENOTSUP, NULL,
-				   "neither terminals nor detached commands without agentbox-ctl");
+		return abx_fail(call, ABX_ENOTSUP, NULL,
+				"neither terminals nor detached commands without agentbox-ctl");
 	if (!docker_is_word(sb->id))
-		return docker_fail(call, ABX_ENOTFOUND, NULL, "there is no such box");
+		return abx_fail(call, ABX_ENOTFOUND, NULL, "there is no such box");
 	x = calloc(1, sizeof(*x));
 	if (!x)
-		return docker_no_memory(call);
+		return abx_fail_no_memory(call);
 	x->s = s;
 	x->call = call;
 	x->req = req;
@@ -405,10 +404,10 @@ int32_t docker_exec_some(struct abx_session *s, struct abx_call *call, const str
 	x->in_ended = in_bytes == 0;
 	x->only_code = in_bytes >= 0;
 	x->quiet_ms = s->timeout_ms ? s->timeout_ms : DOCKER_QUIET_MS;
-	x->moved_ms = docker_host->now_ms(docker_host->ctx);
+	x->moved_ms = abx_plugin_host->now_ms(abx_plugin_host->ctx);
 	x->frames = (struct docker_frames){.output = on_output, .ctx = x};
 	if (req->timeout_ms > 0)
-		x->end_ms = docker_host->now_ms(docker_host->ctx) + req->timeout_ms;
+		x->end_ms = abx_plugin_host->now_ms(abx_plugin_host->ctx) + req->timeout_ms;
 	r = run(x, sb->id, ret);
 	explicit_bzero(x->in, sizeof(x->in));
 	free(x);

@@ -41,7 +41,7 @@ int32_t docker_scratch(const struct abx_session *s, struct abx_call *call, int *
 			(void)unlink(path);
 	}
 	if (fd < 0)
-		return docker_fail_errno(call, errno, "a file in %s", s->state_dir);
+		return abx_fail_errno(call, errno, "a file in %s", s->state_dir);
 	*ret_fd = fd;
 	return ABX_OK;
 }
@@ -54,7 +54,7 @@ static int32_t spool(struct abx_session *s, struct abx_call *call, int from, int
 	int32_t r = docker_scratch(s, call, &fd);
 
 	if (!chunk)
-		return docker_no_memory(call);
+		return abx_fail_no_memory(call);
 	if (r != ABX_OK)
 		return r;
 	for (;;) {
@@ -62,7 +62,7 @@ static int32_t spool(struct abx_session *s, struct abx_call *call, int from, int
 		ssize_t n;
 		int e;
 
-		r = docker_poll(call, &p, 1, -1);
+		r = abx_call_poll(call, &p, 1, -1);
 		if (r != ABX_OK)
 			return r;
 		if (!p.revents)
@@ -71,15 +71,15 @@ static int32_t spool(struct abx_session *s, struct abx_call *call, int from, int
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return docker_fail_errno(call, errno, "upload: read");
+			return abx_fail_errno(call, errno, "upload: read");
 		if (n == 0)
 			break;
 		e = abx_fs_write_all(fd, chunk, (size_t)n);
 		if (e < 0)
-			return docker_fail_errno(call, -e, "upload: a file in %s", s->state_dir);
+			return abx_fail_errno(call, -e, "upload: a file in %s", s->state_dir);
 	}
 	if (lseek(fd, 0, SEEK_SET) < 0)
-		return docker_fail_errno(call, errno, "upload: read");
+		return abx_fail_errno(call, errno, "upload: read");
 	*ret_fd = abx_steal_fd(&fd);
 	return ABX_OK;
 }

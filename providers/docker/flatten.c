@@ -19,13 +19,13 @@ bool docker_flatten_wanted(struct abx_session *s, struct abx_call *call, const c
 {
 	const struct docker_request q = {.method = "GET", .idempotent = true};
 	struct docker_answer a = {.status = 0};
-	const char *image = docker_text(box, "Image");
+	const char *image = abx_json_get_text(box, "Image");
 	int n = 0;
 
 	if (docker_is_word(image) &&
 	    docker_ask(s, call, &q, &a, "/images/%s/json", image) == ABX_OK && a.status == 200)
-		n = cJSON_GetArraySize(
-			cJSON_GetObjectItemCaseSensitive(docker_part(a.doc, "RootFS"), "Layers"));
+		n = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(
+			abx_json_get_part(a.doc, "RootFS"), "Layers"));
 	docker_answer_release(&a);
 	return n >= LAYERS_MAX;
 }
@@ -41,7 +41,7 @@ static int32_t on_data(void *ctx, const void *data, size_t len)
 	const struct export *x = ctx;
 	int r = abx_fs_write_all(x->fd, data, len);
 
-	return r < 0 ? docker_fail_errno(x->call, -r, "snapshot: a file for it") : ABX_OK;
+	return r < 0 ? abx_fail_errno(x->call, -r, "snapshot: a file for it") : ABX_OK;
 }
 
 static int32_t export(struct abx_session *s, struct abx_call *call, const char *id, int fd)
@@ -55,7 +55,7 @@ static int32_t export(struct abx_session *s, struct abx_call *call, const char *
 	if (r == ABX_OK)
 		r = docker_expect(call, &a, "snapshot of box %.*s", DOCKER_ID_SHOWN, id);
 	if (r == ABX_OK && lseek(fd, 0, SEEK_SET) < 0)
-		r = docker_fail_errno(call, errno, "snapshot");
+		r = abx_fail_errno(call, errno, "snapshot");
 	docker_answer_release(&a);
 	return r;
 }
@@ -102,8 +102,8 @@ static void add_change(struct abx_buf *query, const struct abx_buf *line)
 static int32_t add_config(struct abx_call *call, const cJSON *box, struct abx_buf *query)
 {
 	abx_auto(abx_buf) struct abx_buf line = ABX_BUF_INIT(64 << 10);
-	const cJSON *config = docker_part(box, "Config"), *item;
-	const char *user = docker_text(config, "User");
+	const cJSON *config = abx_json_get_part(box, "Config"), *item;
+	const char *user = abx_json_get_text(config, "User");
 
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(config, "Env")) {
 		const char *pair = cJSON_GetStringValue(item),
@@ -112,10 +112,10 @@ static int32_t add_config(struct abx_call *call, const cJSON *box, struct abx_bu
 		if (!eq)
 			continue;
 		if (strpbrk(pair, "\r\n"))
-			return docker_fail(call, ABX_ENOTSUP, "make the box of another image",
-					   "snapshot: the image's variable %.*s has lines, which "
-					   "an image of one layer cannot keep",
-					   (int)(eq - pair > 100 ? 100 : eq - pair), pair);
+			return abx_fail(call, ABX_ENOTSUP, "make the box of another image",
+					"snapshot: the image's variable %.*s has lines, which "
+					"an image of one layer cannot keep",
+					(int)(eq - pair > 100 ? 100 : eq - pair), pair);
 		abx_buf_reset(&line);
 		abx_buf_addf(&line, "ENV %.*s=", (int)(eq - pair), pair);
 		quote(&line, eq + 1);
@@ -126,20 +126,21 @@ static int32_t add_config(struct abx_call *call, const cJSON *box, struct abx_bu
 		abx_buf_addf(&line, "USER %s", user);
 		add_change(query, &line);
 	}
-	return line.failed ? docker_no_memory(call) : ABX_OK;
+	return line.failed ? abx_fail_no_memory(call) : ABX_OK;
 }
 
 int32_t docker_flatten(struct abx_session *s, struct abx_call *call, const cJSON *box,
 		       const struct abx_snapshot_req *req, const char *ref, char id[80])
 {
 	abx_auto(abx_buf) struct abx_buf changes = ABX_BUF_INIT(128 << 10);
-	const char *container = docker_text(box, "Id");
+	const char *container = abx_json_get_text(box, "Id");
 	const bool freeze = docker_state(box) == ABX_STATE_RUNNING;
 	struct labels l = {.n = 0};
 	abx_autoclose int fd = -1;
 	int32_t r = docker_scratch(s, call, &fd);
 
-	(void)abx_json_each_str(docker_part(docker_part(box, "Config"), "Labels"), set_label, &l);
+	(void)abx_json_each_str(abx_json_get_part(abx_json_get_part(box, "Config"), "Labels"),
+				set_label, &l);
 	for (uint32_t i = 0; i < req->n_labels; i++)
 		(void)set_label(&l, req->labels[i].key, req->labels[i].value);
 	if (r == ABX_OK)

@@ -26,23 +26,23 @@ int32_t docker_pull(struct abx_session *s, struct abx_call *call, const char *im
 
 	(void)snprintf(what, sizeof(what), "image %.200s: not at the engine, and pulling it failed",
 		       image);
-	(void)docker_host->progress(call, 0, 0, "pulling the image");
+	(void)abx_plugin_host->progress(call, 0, 0, "pulling the image");
 	if (strncmp(image, "sha256:", 7) == 0)
-		return docker_fail(call, ABX_EINVAL, NULL, "image %.200s: the engine has none such",
-				   image);
+		return abx_fail(call, ABX_EINVAL, NULL, "image %.200s: the engine has none such",
+				image);
 	abx_buf_add(&name, image, tag ? (size_t)(tag - image) : strlen(image));
 	/* Without a tag all of them would come. */
 	if (tag || !strchr(image, '@'))
 		abx_buf_addf(&name, "&tag=%s", tag ? tag + 1 : "latest");
 	if (name.failed)
-		return docker_no_memory(call);
+		return abx_fail_no_memory(call);
 	r = docker_ask(s, call, &q, &a, "/images/create?fromImage=%s", name.data);
 	if (r == ABX_OK && a.status == 200)
 		r = docker_lines_judge(&l, what);
 	else if (r == ABX_OK)
-		r = docker_fail(call, ABX_EINVAL,
-				"agentbox prepare --from makes an image of a root file system",
-				"%s: %.300s", what, a.message);
+		r = abx_fail(call, ABX_EINVAL,
+			     "agentbox prepare --from makes an image of a root file system",
+			     "%s: %.300s", what, a.message);
 	docker_lines_release(&l);
 	docker_answer_release(&a);
 	return r;
@@ -75,15 +75,16 @@ int32_t docker_import(struct abx_session *s, struct abx_call *call, int fd, cons
 	}
 	abx_buf_adds(&query, changes);
 	if (query.failed)
-		return docker_no_memory(call);
-	(void)docker_host->progress(call, 0, 0, "importing the image");
+		return abx_fail_no_memory(call);
+	(void)abx_plugin_host->progress(call, 0, 0, "importing the image");
 	r = docker_ask(s, call, &q, &a, "/images/create?%s", query.data);
 	if (r == ABX_OK)
 		r = docker_expect(call, &a, "import of image %.200s", ref);
 	if (r == ABX_OK)
 		r = docker_lines_judge(&l, "import of the image");
 	if (r == ABX_OK && !*l.id)
-		r = docker_fail_unknown(call, ABX_EPROTO, "Docker engine: an image without id");
+		r = abx_fail_unknown(call, ABX_EPROTO, DOCKER_REMEDY_LOST,
+				     "Docker engine: an image without id");
 	if (r == ABX_OK)
 		(void)snprintf(id, 80, "%s", l.id);
 	docker_lines_release(&l);
@@ -135,12 +136,12 @@ static int32_t emit_image(struct abx_call *call, const cJSON *item)
 	(void)abx_json_str(item, "Id", 200, &id);
 	(void)abx_json_i64(item, "Size", &size);
 	(void)abx_json_i64(item, "Created", &created);
-	docker_rfc3339(created, text);
+	abx_rfc3339(created, text);
 	snap.ref = id;
 	snap.labels = l.kv;
 	snap.n_labels = l.n;
 	snap.size_bytes = size > 0 ? (uint64_t)size : 0;
-	return id ? docker_host->emit_snapshot(call, &snap) : ABX_OK;
+	return id ? abx_plugin_host->emit_snapshot(call, &snap) : ABX_OK;
 }
 
 int32_t docker_images(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req,
@@ -154,7 +155,7 @@ int32_t docker_images(struct abx_session *s, struct abx_call *call, const struct
 
 	docker_filters(&filters, req, label);
 	if (filters.failed)
-		return docker_no_memory(call);
+		return abx_fail_no_memory(call);
 	r = docker_ask(s, call, &q, &a, "/images/json?%s", filters.data);
 	if (r == ABX_OK)
 		r = docker_expect(call, &a, "list of images");
@@ -187,10 +188,11 @@ static int32_t remove_builders(struct abx_session *s, struct abx_call *call, con
 
 	if (r == ABX_OK && a.status == 200)
 		cJSON_ArrayForEach(item, a.doc) {
-			const char *id = docker_text(item, "Id");
+			const char *id = abx_json_get_text(item, "Id");
 
 			if (r != ABX_OK || !docker_is_word(id) ||
-			    *docker_text(docker_part(item, "Labels"), DOCKER_LABEL_NAME))
+			    *abx_json_get_text(abx_json_get_part(item, "Labels"),
+					       DOCKER_LABEL_NAME))
 				continue;
 			(void)docker_do(s, call, "DELETE", "what is left of a build",
 					"/containers/%s?force=1&v=1", id);
@@ -230,7 +232,7 @@ int32_t docker_image_delete(struct abx_session *s, struct abx_call *call, const 
 	int32_t r;
 
 	if (!docker_is_word(ref))
-		return docker_fail(call, ABX_EINVAL, NULL, "image: not a reference");
+		return abx_fail(call, ABX_EINVAL, NULL, "image: not a reference");
 	r = remove_builders(s, call, ref);
 	if (r == ABX_OK)
 		r = delete_it(s, call, ref, false, &a);
@@ -241,8 +243,8 @@ int32_t docker_image_delete(struct abx_session *s, struct abx_call *call, const 
 	if (r == ABX_OK && a.status == 409 && strstr(a.message, "dependent child images"))
 		r = take_names(s, call, ref);
 	else if (r == ABX_OK && a.status == 409)
-		r = docker_fail(call, ABX_ESTATE, "destroy the boxes that were made of it first",
-				"remove image %.200s: %.300s", ref, a.message);
+		r = abx_fail(call, ABX_ESTATE, "destroy the boxes that were made of it first",
+			     "remove image %.200s: %.300s", ref, a.message);
 	else if (r == ABX_OK && a.status != 404)
 		r = docker_expect(call, &a, "remove image %.200s", ref);
 	docker_answer_release(&a);

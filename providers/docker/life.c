@@ -55,9 +55,9 @@ int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char
 	if (r == ABX_OK && docker_state(doc) != ABX_STATE_RUNNING) {
 		(void)abx_json_obj(doc, "State", &state);
 		(void)abx_json_str(state, "Error", 65536, &why);
-		r = docker_fail(call, ABX_EIO, "docker logs shows what it said",
-				"box %.*s: it ended at once%s%.300s", DOCKER_ID_SHOWN, id,
-				why && *why ? ": " : "", why ? why : "");
+		r = abx_fail(call, ABX_EIO, "docker logs shows what it said",
+			     "box %.*s: it ended at once%s%.300s", DOCKER_ID_SHOWN, id,
+			     why && *why ? ": " : "", why ? why : "");
 	}
 	if (r == ABX_OK)
 		r = docker_emit(call, doc);
@@ -76,10 +76,10 @@ int32_t docker_start(struct abx_session *s, struct abx_call *call, const struct 
 	if (r != ABX_OK)
 		return r;
 	if (req && req->flags)
-		return docker_fail(call, ABX_ENOTSUP, NULL, "start: unknown flags %#x", req->flags);
+		return abx_fail(call, ABX_ENOTSUP, NULL, "start: unknown flags %#x", req->flags);
 	if (state == ABX_STATE_PAUSED)
-		return docker_fail(call, ABX_ESTATE, "resume it", "box %.*s: it is paused",
-				   DOCKER_ID_SHOWN, sb->id);
+		return abx_fail(call, ABX_ESTATE, "resume it", "box %.*s: it is paused",
+				DOCKER_ID_SHOWN, sb->id);
 	return docker_start_it(s, call, sb->id, NULL);
 }
 
@@ -143,13 +143,14 @@ static int32_t await_gone(struct abx_session *s, struct abx_call *call, const ch
 		docker_answer_release(&a);
 		if (r != ABX_OK || status == 404)
 			return r;
-		r = docker_host->wait_ms(call, GONE_WAIT_MS);
+		r = abx_plugin_host->wait_ms(call, GONE_WAIT_MS);
 		if (r != ABX_OK)
-			return r == ABX_ECANCELED ? docker_canceled(call) : docker_timed_out(call);
+			return r == ABX_ECANCELED ? abx_fail_canceled(call)
+						  : abx_fail_timed_out(call);
 	}
-	return docker_fail(call, ABX_EREMOTE, "look into the engine's log, or start it again",
-			   "box %.*s: the engine does not come to an end with removing it",
-			   DOCKER_ID_SHOWN, id);
+	return abx_fail(call, ABX_EREMOTE, "look into the engine's log, or start it again",
+			"box %.*s: the engine does not come to an end with removing it",
+			DOCKER_ID_SHOWN, id);
 }
 
 static int32_t remove_it(struct abx_session *s, struct abx_call *call, const char *id)
@@ -183,7 +184,8 @@ int32_t docker_destroy(struct abx_session *s, struct abx_call *call, const struc
 		r = stop_it(s, call, sb->id, req);
 	if (r == ABX_OK || r == ABX_ENOTFOUND)
 		r = remove_it(s, call, sb->id);
-	of_snapshot = strncmp(docker_text(docker_part(doc, "Config"), "Image"), "sha256:", 7) == 0;
+	of_snapshot = strncmp(abx_json_get_text(abx_json_get_part(doc, "Config"), "Image"),
+			      "sha256:", 7) == 0;
 	cJSON_Delete(doc);
 	if (r == ABX_OK)
 		docker_env_remove(s, sb->id);

@@ -20,12 +20,12 @@ static int32_t end_line(struct docker_lines *l)
 	if (strncmp(l->half, "Step ", 5) == 0) {
 		keep(l->step, sizeof(l->step), l->half);
 		l->out[0] = '\0';
-		(void)docker_host->progress(l->call, 0, 0, l->step);
+		(void)abx_plugin_host->progress(l->call, 0, 0, l->step);
 	} else {
 		keep(l->out, sizeof(l->out), l->half);
 	}
-	(void)docker_host->emit_log(l->call, ABX_STREAM_STDOUT, l->half, strlen(l->half));
-	return docker_host->emit_log(l->call, ABX_STREAM_STDOUT, "\n", 1);
+	(void)abx_plugin_host->emit_log(l->call, ABX_STREAM_STDOUT, l->half, strlen(l->half));
+	return abx_plugin_host->emit_log(l->call, ABX_STREAM_STDOUT, "\n", 1);
 }
 
 /* "\33[91m": the builder paints what comes from a stderr. */
@@ -87,10 +87,10 @@ static int32_t take_line(struct docker_lines *l)
 	l->said = true;
 	take_error(l, doc);
 	if (abx_json_obj(doc, "aux", &aux) == 0 && aux)
-		take_id(l, docker_text(aux, "ID"));
+		take_id(l, abx_json_get_text(aux, "ID"));
 	if (abx_json_str(doc, "status", 65536, &text) == 0 && text) {
 		take_id(l, text);
-		(void)docker_host->progress(l->call, 0, 0, text);
+		(void)abx_plugin_host->progress(l->call, 0, 0, text);
 	} else if (abx_json_str(doc, "stream", DOCKER_LINE_MAX, &text) == 0 && text) {
 		r = take_output(l, text);
 	}
@@ -128,9 +128,10 @@ int32_t docker_lines_judge(struct docker_lines *l, const char *what)
 		(void)take_line(l);
 	abx_buf_reset(&l->line);
 	if (*l->error)
-		return docker_fail(l->call, ABX_EINVAL, NULL, "%s: %s", what, l->error);
+		return abx_fail(l->call, ABX_EINVAL, NULL, "%s: %s", what, l->error);
 	if (!l->said)
-		return docker_fail_unknown(l->call, ABX_ENETWORK, "%s: the engine broke off", what);
+		return abx_fail_unknown(l->call, ABX_ENETWORK, DOCKER_REMEDY_LOST,
+					"%s: the engine broke off", what);
 	return ABX_OK;
 }
 

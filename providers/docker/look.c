@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Boxes as the engine shows them. */
 #include <string.h>
-#include <time.h>
 
 #include "abxsdk/number.h"
 #include "providers/docker/docker.h"
 
 #define LABELS_MAX 256
-#define TEXT_MAX ((size_t)64 << 10)
-
-/* A description that is read piece by piece; what is missing or nonsense is "". */
-const char *docker_text(const cJSON *obj, const char *key)
-{
-	const char *text = NULL;
-
-	return abx_json_str(obj, key, TEXT_MAX, &text) == 0 && text ? text : "";
-}
-
-const cJSON *docker_part(const cJSON *obj, const char *key)
-{
-	const cJSON *part = NULL;
-
-	return obj && abx_json_obj(obj, key, &part) == 0 ? part : NULL;
-}
 
 static uint32_t state_of(const char *status)
 {
@@ -44,9 +27,9 @@ static uint32_t state_of(const char *status)
 
 uint32_t docker_state(const cJSON *inspected)
 {
-	const cJSON *state = docker_part(inspected, "State");
+	const cJSON *state = abx_json_get_part(inspected, "State");
 
-	return state ? state_of(docker_text(state, "Status")) : ABX_STATE_UNKNOWN;
+	return state ? state_of(abx_json_get_text(state, "Status")) : ABX_STATE_UNKNOWN;
 }
 
 struct labels {
@@ -71,26 +54,6 @@ static int take_label(void *ctx, const char *key, const char *value)
 	return 0;
 }
 
-void docker_rfc3339(int64_t seconds, char out[40])
-{
-	const time_t t = (time_t)seconds;
-	struct tm tm;
-
-	out[0] = '\0';
-	if (gmtime_r(&t, &tm))
-		(void)strftime(out, 40, "%Y-%m-%dT%H:%M:%SZ", &tm);
-}
-
-/* "2026-12-01T04:20:20.048512965Z"; 0 when it is none, or the year 1 of what never was. */
-int64_t docker_parse_time_ms(const char *text)
-{
-	struct tm tm = {0};
-	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-	time_t t = rest ? timegm(&tm) : 0;
-
-	return t > 0 ? (int64_t)t * 1000 : 0;
-}
-
 /* Is the box what its labels say, or did it only inherit them? */
 static bool is_own(const struct labels *l, const char *name)
 {
@@ -111,24 +74,24 @@ static int32_t emit(struct abx_call *call, const char *id, const char *name, con
 		.expires_at_ms = expires_at_ms,
 	};
 
-	return docker_host->emit_sandbox(call, &sb);
+	return abx_plugin_host->emit_sandbox(call, &sb);
 }
 
 int32_t docker_emit(struct abx_call *call, const cJSON *inspected)
 {
-	const cJSON *config = docker_part(inspected, "Config"),
-		    *state = docker_part(inspected, "State");
+	const cJSON *config = abx_json_get_part(inspected, "Config"),
+		    *state = abx_json_get_part(inspected, "State");
 	struct labels l = {.n = 0};
 	char created[40];
 	int64_t expires = 0;
 
-	(void)abx_json_each_str(docker_part(config, "Labels"), take_label, &l);
-	docker_rfc3339(docker_parse_time_ms(docker_text(inspected, "Created")) / 1000, created);
+	(void)abx_json_each_str(abx_json_get_part(config, "Labels"), take_label, &l);
+	abx_rfc3339(abx_rfc3339_ms(abx_json_get_text(inspected, "Created")) / 1000, created);
 	if (l.timeout_s && docker_state(inspected) == ABX_STATE_RUNNING)
-		expires = docker_parse_time_ms(docker_text(state, "StartedAt")) +
+		expires = abx_rfc3339_ms(abx_json_get_text(state, "StartedAt")) +
 			  (int64_t)l.timeout_s * 1000;
-	return emit(call, docker_text(inspected, "Id"), docker_text(inspected, "Name"), created,
-		    docker_state(inspected), &l, expires);
+	return emit(call, abx_json_get_text(inspected, "Id"), abx_json_get_text(inspected, "Name"),
+		    created, docker_state(inspected), &l, expires);
 }
 
 int32_t docker_inspect(struct abx_session *s, struct abx_call *call, const char *id, cJSON **ret)
@@ -139,17 +102,18 @@ int32_t docker_inspect(struct abx_session *s, struct abx_call *call, const char 
 	int32_t r;
 
 	if (!docker_is_word(id))
-		return docker_fail(call, ABX_ENOTFOUND, NULL, "there is no such box");
+		return abx_fail(call, ABX_ENOTFOUND, NULL, "there is no such box");
 	r = docker_ask(s, call, &q, &a, "/containers/%s/json", id);
 	if (r == ABX_OK)
 		r = docker_expect(call, &a, "box %.*s", DOCKER_ID_SHOWN, id);
 	if (r == ABX_OK) {
-		(void)abx_json_each_str(docker_part(docker_part(a.doc, "Config"), "Labels"),
-					take_label, &l);
+		(void)abx_json_each_str(
+			abx_json_get_part(abx_json_get_part(a.doc, "Config"), "Labels"), take_label,
+			&l);
 		/* A container of somebody else's is none of ours, whatever it is asked for. */
-		if (!is_own(&l, docker_text(a.doc, "Name")))
-			r = docker_fail(call, ABX_ENOTFOUND, NULL, "box %.*s: no box of agentbox's",
-					DOCKER_ID_SHOWN, id);
+		if (!is_own(&l, abx_json_get_text(a.doc, "Name")))
+			r = abx_fail(call, ABX_ENOTFOUND, NULL, "box %.*s: no box of agentbox's",
+				     DOCKER_ID_SHOWN, id);
 	}
 	if (r == ABX_OK)
 		*ret = abx_steal_ptr(&a.doc);
@@ -176,21 +140,21 @@ static int32_t list_one(struct abx_session *s, struct abx_call *call, const cJSO
 	int64_t created = 0;
 	char text[40];
 
-	(void)abx_json_each_str(docker_part(item, "Labels"), take_label, &l);
+	(void)abx_json_each_str(abx_json_get_part(item, "Labels"), take_label, &l);
 	if (!name || !is_own(&l, name))
 		return ABX_OK;
 	/* When it began, which says when it ends, is not in the list. */
-	if (l.timeout_s && state_of(docker_text(item, "State")) == ABX_STATE_RUNNING) {
+	if (l.timeout_s && state_of(abx_json_get_text(item, "State")) == ABX_STATE_RUNNING) {
 		const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox),
-					       .id = docker_text(item, "Id")};
+					       .id = abx_json_get_text(item, "Id")};
 		int32_t r = docker_get(s, call, &sb);
 
 		return r == ABX_ENOTFOUND ? ABX_OK : r;
 	}
 	(void)abx_json_i64(item, "Created", &created);
-	docker_rfc3339(created, text);
-	return emit(call, docker_text(item, "Id"), name, text, state_of(docker_text(item, "State")),
-		    &l, 0);
+	abx_rfc3339(created, text);
+	return emit(call, abx_json_get_text(item, "Id"), name, text,
+		    state_of(abx_json_get_text(item, "State")), &l, 0);
 }
 
 int32_t docker_list(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req)
@@ -203,7 +167,7 @@ int32_t docker_list(struct abx_session *s, struct abx_call *call, const struct a
 
 	docker_filters(&filters, req, DOCKER_LABEL_NAME);
 	if (filters.failed)
-		return docker_no_memory(call);
+		return abx_fail_no_memory(call);
 	r = docker_ask(s, call, &q, &a, "/containers/json?all=1&%s", filters.data);
 	if (r == ABX_OK)
 		r = docker_expect(call, &a, "list of boxes");
@@ -220,8 +184,9 @@ int32_t docker_list(struct abx_session *s, struct abx_call *call, const struct a
 /* The port that is published for `port`; 0 = none. */
 static uint32_t published(const cJSON *inspected, uint32_t port)
 {
-	const char *at = docker_text(docker_part(docker_part(inspected, "Config"), "Labels"),
-				     DOCKER_LABEL_PORTS);
+	const char *at = abx_json_get_text(
+		abx_json_get_part(abx_json_get_part(inspected, "Config"), "Labels"),
+		DOCKER_LABEL_PORTS);
 	char wanted[16];
 	size_t len;
 
@@ -239,14 +204,16 @@ static uint32_t published(const cJSON *inspected, uint32_t port)
 /* The port of this machine that leads to `port` of the box; 0 = none. */
 static uint64_t host_port(const cJSON *inspected, uint32_t port)
 {
-	const cJSON *ports = docker_part(docker_part(inspected, "NetworkSettings"), "Ports");
+	const cJSON *ports =
+		abx_json_get_part(abx_json_get_part(inspected, "NetworkSettings"), "Ports");
 	char key[16];
 	uint64_t n = 0;
 
 	(void)snprintf(key, sizeof(key), "%u/tcp", port);
 	(void)abx_parse_u64(
-		docker_text(cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(ports, key), 0),
-			    "HostPort"),
+		abx_json_get_text(
+			cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(ports, key), 0),
+			"HostPort"),
 		65535, &n);
 	return n;
 }
@@ -265,15 +232,15 @@ int32_t docker_url(struct abx_session *s, struct abx_call *call, const struct ab
 	url.box_port = published(doc, req->port);
 	port = url.box_port ? host_port(doc, url.box_port) : 0;
 	if (docker_state(doc) != ABX_STATE_RUNNING)
-		r = docker_fail(call, ABX_ESTATE, "start it", "box %.*s: it is not running",
-				DOCKER_ID_SHOWN, sb->id);
+		r = abx_fail(call, ABX_ESTATE, "start it", "box %.*s: it is not running",
+			     DOCKER_ID_SHOWN, sb->id);
 	else if (!port)
-		r = docker_fail(
+		r = abx_fail(
 			call, ABX_ENOTFOUND, "ports are given when a box is made (create --port)",
 			"box %.*s: port %u is not published", DOCKER_ID_SHOWN, sb->id, req->port);
 	cJSON_Delete(doc);
 	if (r != ABX_OK)
 		return r;
 	(void)snprintf(text, sizeof(text), "http://127.0.0.1:%u", (unsigned int)port);
-	return docker_host->emit_url(call, &url);
+	return abx_plugin_host->emit_url(call, &url);
 }

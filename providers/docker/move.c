@@ -15,7 +15,7 @@ static int32_t write_slowly(struct docker_move *m, const char *data, size_t len)
 {
 	while (len) {
 		struct pollfd p = {.fd = m->out, .events = POLLOUT};
-		int32_t r = docker_poll(m->call, &p, 1, -1);
+		int32_t r = abx_call_poll(m->call, &p, 1, -1);
 		ssize_t n;
 
 		if (r != ABX_OK)
@@ -24,7 +24,7 @@ static int32_t write_slowly(struct docker_move *m, const char *data, size_t len)
 			continue;
 		n = write(m->out, data, len < PIPE_BYTES ? len : PIPE_BYTES);
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
-			return docker_fail_errno(m->call, errno, "%s: write", m->what);
+			return abx_fail_errno(m->call, errno, "%s: write", m->what);
 		if (n > 0) {
 			data += n;
 			len -= (size_t)n;
@@ -41,7 +41,7 @@ static int32_t write_out(struct docker_move *m, const char *data, size_t len)
 	if (fstat(m->out, &st) < 0 || !S_ISREG(st.st_mode))
 		return write_slowly(m, data, len);
 	r = abx_fs_write_all(m->out, data, len);
-	return r < 0 ? docker_fail_errno(m->call, -r, "%s: write", m->what) : ABX_OK;
+	return r < 0 ? abx_fail_errno(m->call, -r, "%s: write", m->what) : ABX_OK;
 }
 
 static int32_t on_output(void *io, int32_t stream, const void *data, size_t len)
@@ -63,21 +63,21 @@ static int32_t judge(struct docker_move *m, const char *path, const struct abx_e
 {
 	m->words[strcspn(m->words, "\r\n")] = '\0';
 	if (e->flags & ABX_EXIT_NOT_STARTED)
-		return docker_fail(m->call, ABX_EIO, "use an image that has a shell",
-				   "%s: /bin/sh cannot be run in the box", m->what);
+		return abx_fail(m->call, ABX_EIO, "use an image that has a shell",
+				"%s: /bin/sh cannot be run in the box", m->what);
 	if (e->flags & ABX_EXIT_LOST)
-		return docker_fail(m->call, ABX_ESTATE, NULL, "%s: the box stopped meanwhile",
-				   m->what);
+		return abx_fail(m->call, ABX_ESTATE, NULL, "%s: the box stopped meanwhile",
+				m->what);
 	if (!e->code)
 		return ABX_OK;
 	if (e->code == 44)
-		return docker_fail(m->call, ABX_ENOTFOUND, NULL, "%.300s: there is no such file",
-				   path);
+		return abx_fail(m->call, ABX_ENOTFOUND, NULL, "%.300s: there is no such file",
+				path);
 	if (e->code == 45)
-		return docker_fail(m->call, ABX_EINVAL, NULL, "%.300s: it is a directory", path);
-	return docker_fail(m->call, strstr(m->words, "ermission denied") ? ABX_EPERM : ABX_EIO,
-			   NULL, "%s: %.300s: %s", m->what, path,
-			   *m->words ? m->words : "it failed in the box");
+		return abx_fail(m->call, ABX_EINVAL, NULL, "%.300s: it is a directory", path);
+	return abx_fail(m->call, strstr(m->words, "ermission denied") ? ABX_EPERM : ABX_EIO, NULL,
+			"%s: %.300s: %s", m->what, path,
+			*m->words ? m->words : "it failed in the box");
 }
 
 int32_t docker_move(struct abx_session *s, const struct abx_sandbox *sb,
@@ -90,11 +90,11 @@ int32_t docker_move(struct abx_session *s, const struct abx_sandbox *sb,
 	int32_t r;
 
 	if (t->flags & ~(ABX_XFER_CREATE_PARENTS | ABX_XFER_NO_OWNER))
-		return docker_fail(m->call, ABX_ENOTSUP, NULL, "%s: unknown flags %#x", m->what,
-				   t->flags);
+		return abx_fail(m->call, ABX_ENOTSUP, NULL, "%s: unknown flags %#x", m->what,
+				t->flags);
 	if (!t->path || t->path[0] != '/')
-		return docker_fail(m->call, ABX_EINVAL, NULL, "%s: %s: not an absolute path",
-				   m->what, t->path ? t->path : "(none)");
+		return abx_fail(m->call, ABX_EINVAL, NULL, "%s: %s: not an absolute path", m->what,
+				t->path ? t->path : "(none)");
 	r = docker_exec_some(s, m->call, sb, &req, m->in_bytes, &e);
 	if (m->failed)
 		return m->failed;

@@ -49,7 +49,7 @@ static int32_t emit(struct abx_call *call, const char *ref, const struct labels 
 		.size_bytes = size > 0 ? (uint64_t)size : 0,
 	};
 
-	return docker_host->emit_snapshot(call, &snap);
+	return abx_plugin_host->emit_snapshot(call, &snap);
 }
 
 /* An image without a tag would go with the next `docker image prune`. */
@@ -76,10 +76,11 @@ static int32_t emit_made(struct abx_session *s, struct abx_call *call, const cha
 	if (r == ABX_OK)
 		r = docker_expect(call, &a, "snapshot");
 	if (r == ABX_OK) {
-		(void)abx_json_each_str(docker_part(docker_part(a.doc, "Config"), "Labels"),
-					take_label, &l);
+		(void)abx_json_each_str(
+			abx_json_get_part(abx_json_get_part(a.doc, "Config"), "Labels"), take_label,
+			&l);
 		(void)abx_json_i64(a.doc, "Size", &size);
-		docker_rfc3339(docker_parse_time_ms(docker_text(a.doc, "Created")) / 1000, created);
+		abx_rfc3339(abx_rfc3339_ms(abx_json_get_text(a.doc, "Created")) / 1000, created);
 		r = emit(call, id, &l, created, sandbox_id, size);
 	}
 	docker_answer_release(&a);
@@ -97,8 +98,8 @@ static int32_t find_made(struct abx_session *s, struct abx_call *call, const cha
 	id[0] = '\0';
 	if (r == ABX_OK && a.status != 404)
 		r = docker_expect(call, &a, "snapshot");
-	if (r == ABX_OK && docker_is_word(docker_text(a.doc, "Id")))
-		(void)snprintf(id, 80, "%.79s", docker_text(a.doc, "Id"));
+	if (r == ABX_OK && docker_is_word(abx_json_get_text(a.doc, "Id")))
+		(void)snprintf(id, 80, "%.79s", abx_json_get_text(a.doc, "Id"));
 	docker_answer_release(&a);
 	return r;
 }
@@ -111,7 +112,7 @@ static int32_t await_made(struct abx_session *s, struct abx_call *call, const ch
 	for (;;) {
 		cJSON *box = NULL;
 		bool frozen;
-		int32_t r = docker_host->wait_ms(call, LOST_WAIT_MS);
+		int32_t r = abx_plugin_host->wait_ms(call, LOST_WAIT_MS);
 
 		if (r != ABX_OK)
 			return r;
@@ -142,15 +143,16 @@ static int32_t commit(struct abx_session *s, struct abx_call *call, const struct
 		if (found == ABX_OK && *id)
 			r = ABX_OK;
 		else if (r != ABX_OK)
-			(void)docker_fail_unknown(call, r, "snapshot of box %.*s: %s",
-						  DOCKER_ID_SHOWN, sb->id, a.message);
+			(void)abx_fail_unknown(call, r, DOCKER_REMEDY_LOST,
+					       "snapshot of box %.*s: %s", DOCKER_ID_SHOWN, sb->id,
+					       a.message);
 	}
 	if (r == ABX_OK && !*id)
 		r = docker_expect(call, &a, "snapshot of box %.*s", DOCKER_ID_SHOWN, sb->id);
-	if (r == ABX_OK && !*id && !docker_is_word(docker_text(a.doc, "Id")))
-		r = docker_fail(call, ABX_EPROTO, NULL, "Docker engine: an image without id");
+	if (r == ABX_OK && !*id && !docker_is_word(abx_json_get_text(a.doc, "Id")))
+		r = abx_fail(call, ABX_EPROTO, NULL, "Docker engine: an image without id");
 	if (r == ABX_OK && !*id)
-		(void)snprintf(id, 80, "%.79s", docker_text(a.doc, "Id"));
+		(void)snprintf(id, 80, "%.79s", abx_json_get_text(a.doc, "Id"));
 	docker_answer_release(&a);
 	return r;
 }
@@ -180,7 +182,7 @@ int32_t docker_snapshot_create(struct abx_session *s, struct abx_call *call,
 	int32_t r = docker_inspect(s, call, sb->id, &box);
 
 	if (r == ABX_OK && !attempt)
-		r = docker_fail(call, ABX_EINVAL, NULL, "snapshot: without an attempt's label");
+		r = abx_fail(call, ABX_EINVAL, NULL, "snapshot: without an attempt's label");
 	if (r == ABX_OK && req->flags & ABX_SNAPREQ_STOP) {
 		cJSON_Delete(abx_steal_ptr(&box));
 		r = docker_stop(s, call, sb, &stop);
@@ -207,11 +209,11 @@ static int32_t emit_listed(struct abx_call *call, const cJSON *item)
 
 	if (docker_removed_is(item))
 		return ABX_OK;
-	(void)abx_json_each_str(docker_part(item, "Labels"), take_label, &l);
+	(void)abx_json_each_str(abx_json_get_part(item, "Labels"), take_label, &l);
 	(void)abx_json_i64(item, "Size", &size);
 	(void)abx_json_i64(item, "Created", &created);
-	docker_rfc3339(created, text);
-	return emit(call, docker_text(item, "Id"), &l, text, NULL, size);
+	abx_rfc3339(created, text);
+	return emit(call, abx_json_get_text(item, "Id"), &l, text, NULL, size);
 }
 
 int32_t docker_snapshot_list(struct abx_session *s, struct abx_call *call,
@@ -227,12 +229,12 @@ int32_t docker_snapshot_exists(struct abx_session *s, struct abx_call *call, con
 	int32_t r;
 
 	if (!docker_is_word(ref))
-		return docker_fail(call, ABX_ENOTFOUND, NULL, "snapshot: there is none");
+		return abx_fail(call, ABX_ENOTFOUND, NULL, "snapshot: there is none");
 	r = docker_ask(s, call, &q, &a, "/images/%s/json", ref);
 	if (r == ABX_OK)
 		r = docker_expect(call, &a, "snapshot %.40s", ref);
 	if (r == ABX_OK && docker_removed_is(a.doc))
-		r = docker_fail(call, ABX_ENOTFOUND, NULL, "snapshot %.40s: it was removed", ref);
+		r = abx_fail(call, ABX_ENOTFOUND, NULL, "snapshot %.40s: it was removed", ref);
 	docker_answer_release(&a);
 	return r;
 }
@@ -241,7 +243,7 @@ int32_t docker_snapshot_delete(struct abx_session *s, struct abx_call *call, con
 {
 	int32_t r = docker_is_word(ref)
 			    ? docker_removed_mark(s, call, ref)
-			    : docker_fail(call, ABX_EINVAL, NULL, "snapshot: not a reference");
+			    : abx_fail(call, ABX_EINVAL, NULL, "snapshot: not a reference");
 
 	if (r == ABX_OK)
 		docker_removed_sweep(s, call);

@@ -24,7 +24,8 @@ static int64_t count(const cJSON *obj, const char *key)
  * control groups. */
 static int64_t memory(const cJSON *stats)
 {
-	const cJSON *mem = docker_part(stats, "memory_stats"), *more = docker_part(mem, "stats");
+	const cJSON *mem = abx_json_get_part(stats, "memory_stats"),
+		    *more = abx_json_get_part(mem, "stats");
 	int64_t used = count(mem, "usage"), cache = count(more, "total_inactive_file");
 
 	if (!cache)
@@ -58,22 +59,23 @@ int32_t docker_stats(struct abx_session *s, struct abx_call *call, const struct 
 		r = ask(s, call, sb->id, "stats?stream=0&one-shot=1", &stats);
 	if (r == ABX_OK)
 		r = ask(s, call, sb->id, "json?size=1", &sized);
-	host = docker_part(box, "HostConfig");
+	host = abx_json_get_part(box, "HostConfig");
 	if (r == ABX_OK) {
-		const cJSON *cpu = docker_part(docker_part(stats, "cpu_stats"), "cpu_usage");
+		const cJSON *cpu =
+			abx_json_get_part(abx_json_get_part(stats, "cpu_stats"), "cpu_usage");
 		const struct abx_kv row[] = {
 			{"kind", "box"},
 			{"cpu_ms", number(text[0], count(cpu, "total_usage") / 1000000)},
 			{"mem_bytes", number(text[1], memory(stats))},
 			{"mem_limit_bytes", number(text[2], count(host, "Memory"))},
 			{"pids",
-			 number(text[3], count(docker_part(stats, "pids_stats"), "current"))},
+			 number(text[3], count(abx_json_get_part(stats, "pids_stats"), "current"))},
 			{"pids_limit", number(text[4], count(host, "PidsLimit"))},
 			{"cpu_limit_milli", number(text[5], count(host, "NanoCpus") / 1000000)},
 			{"disk_bytes", number(text[6], count(sized, "SizeRw"))},
 		};
 
-		r = docker_host->emit_row(call, row, ABX_N_ELEMENTS(row));
+		r = abx_plugin_host->emit_row(call, row, ABX_N_ELEMENTS(row));
 	}
 	cJSON_Delete(box);
 	cJSON_Delete(stats);

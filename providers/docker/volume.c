@@ -26,12 +26,12 @@ static int32_t engine_name(struct abx_call *call, const struct abx_volume_req *r
 	const char *install = label(req->labels, req->n_labels, "agentbox.install");
 
 	if (!docker_is_word(req->name) || strpbrk(req->name, "/:@") || strlen(req->name) > 64)
-		return docker_fail(call, ABX_EINVAL, NULL,
-				   "volume %.80s: not a name (1 to 64 of A-Z a-z 0-9 . _ -)",
-				   req->name ? req->name : "");
+		return abx_fail(call, ABX_EINVAL, NULL,
+				"volume %.80s: not a name (1 to 64 of A-Z a-z 0-9 . _ -)",
+				req->name ? req->name : "");
 	if (!docker_is_word(install) || strpbrk(install, "/:@") || strlen(install) > INSTALL_MAX)
-		return docker_fail(call, ABX_EINVAL, NULL, "volume %s: without an install's label",
-				   req->name);
+		return abx_fail(call, ABX_EINVAL, NULL, "volume %s: without an install's label",
+				req->name);
 	(void)snprintf(ret, ENGINE_NAME_MAX, "agentbox-%s-%s", install, req->name);
 	return ABX_OK;
 }
@@ -60,15 +60,15 @@ static int32_t emit(struct abx_call *call, const cJSON *doc, uint32_t phase)
 {
 	struct labels l = {.n = 0};
 	struct abx_resource res = {ABX_INIT(struct abx_resource), .kind = "volume",
-				   .id = docker_text(doc, "Name")};
+				   .id = abx_json_get_text(doc, "Name")};
 
-	(void)abx_json_each_str(docker_part(doc, "Labels"), take_label, &l);
+	(void)abx_json_each_str(abx_json_get_part(doc, "Labels"), take_label, &l);
 	if (!l.name || !*res.id)
 		return ABX_ENOTFOUND;
 	res.name = l.name;
 	res.labels = l.kv;
 	res.n_labels = l.n;
-	return docker_host->emit_resource(call, &res, phase);
+	return abx_plugin_host->emit_resource(call, &res, phase);
 }
 
 /* ABX_ENOTFOUND, not yet failed, when there is none of ours; cJSON_Delete() what it is. */
@@ -85,7 +85,7 @@ static int32_t look(struct abx_session *s, struct abx_call *call, const char *id
 	if (r == ABX_OK && a.status != 404)
 		r = docker_expect(call, &a, "volume %s", id);
 	if (r == ABX_OK && a.status != 404)
-		(void)abx_json_each_str(docker_part(a.doc, "Labels"), take_label, &l);
+		(void)abx_json_each_str(abx_json_get_part(a.doc, "Labels"), take_label, &l);
 	if (r == ABX_OK && !l.name)
 		r = ABX_ENOTFOUND;
 	if (r == ABX_OK)
@@ -101,8 +101,8 @@ int32_t docker_volume_check(struct abx_session *s, struct abx_call *call, const 
 
 	cJSON_Delete(doc);
 	/* Not "not found", which would be about a box. */
-	return r == ABX_ENOTFOUND ? docker_fail(call, ABX_EINVAL, "make it first",
-						"volume: %.200s: there is no such volume", id)
+	return r == ABX_ENOTFOUND ? abx_fail(call, ABX_EINVAL, "make it first",
+					     "volume: %.200s: there is no such volume", id)
 				  : r;
 }
 
@@ -119,7 +119,7 @@ static int32_t make(struct abx_session *s, struct abx_call *call, const struct a
 	/* Made twice it is the same. */
 	const struct docker_request q = {.method = "POST", .body = body, .idempotent = true};
 	struct docker_answer a = {.status = 0};
-	int32_t r = docker_host->emit_resource(call, &res, ABX_PHASE_INTENT);
+	int32_t r = abx_plugin_host->emit_resource(call, &res, ABX_PHASE_INTENT);
 
 	(void)abx_json_add_str(body, "Name", id);
 	(void)abx_json_add_str(body, "Driver", "local");
@@ -133,7 +133,7 @@ static int32_t make(struct abx_session *s, struct abx_call *call, const struct a
 	if (r == ABX_OK)
 		r = emit(call, a.doc, ABX_PHASE_EXISTS);
 	if (r == ABX_ENOTFOUND)
-		r = docker_fail(call, ABX_EPROTO, NULL, "Docker engine: a volume without labels");
+		r = abx_fail(call, ABX_EPROTO, NULL, "Docker engine: a volume without labels");
 	docker_answer_release(&a);
 	cJSON_Delete(body);
 	return r;
@@ -147,8 +147,8 @@ int32_t docker_volume_ensure(struct abx_session *s, struct abx_call *call,
 	int32_t r = engine_name(call, req, id);
 
 	if (r == ABX_OK && req->size && *req->size)
-		r = docker_fail(call, ABX_ENOTSUP, "make it without a size",
-				"volume %s: the engine keeps no size", req->name);
+		r = abx_fail(call, ABX_ENOTSUP, "make it without a size",
+			     "volume %s: the engine keeps no size", req->name);
 	if (r != ABX_OK)
 		return r;
 	r = look(s, call, id, &doc);
@@ -171,7 +171,7 @@ int32_t docker_volume_list(struct abx_session *s, struct abx_call *call,
 
 	docker_filters(&filters, req, DOCKER_LABEL_VOLUME);
 	if (filters.failed)
-		return docker_no_memory(call);
+		return abx_fail_no_memory(call);
 	r = docker_ask(s, call, &q, &a, "/volumes?%s", filters.data);
 	if (r == ABX_OK)
 		r = docker_expect(call, &a, "list of volumes");
@@ -194,12 +194,12 @@ int32_t docker_volume_delete(struct abx_session *s, struct abx_call *call, const
 	int32_t r = look(s, call, id, &doc);
 
 	if (r == ABX_ENOTFOUND)
-		return docker_fail(call, r, NULL, "volume: %.200s: there is no such volume", id);
+		return abx_fail(call, r, NULL, "volume: %.200s: there is no such volume", id);
 	if (r == ABX_OK)
 		r = docker_ask(s, call, &q, &a, "/volumes/%s", id);
 	if (r == ABX_OK && a.status == 409)
-		r = docker_fail(call, ABX_ESTATE, "destroy the boxes that have it first",
-				"volume %s: %.300s", id, a.message);
+		r = abx_fail(call, ABX_ESTATE, "destroy the boxes that have it first",
+			     "volume %s: %.300s", id, a.message);
 	else if (r == ABX_OK && a.status != 404)
 		r = docker_expect(call, &a, "volume %s", id);
 	if (r == ABX_OK)

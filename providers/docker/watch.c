@@ -27,23 +27,26 @@ static bool changes(const char *action)
 /* "Gone" is no state: nobody knows, until asked. */
 static int32_t emit_gone(struct abx_call *call, const cJSON *event, const char *id)
 {
-	const cJSON *a = docker_part(docker_part(event, "Actor"), "Attributes");
-	const struct abx_kv label = {"agentbox.box", docker_text(a, "agentbox.box")};
-	const struct abx_sandbox sb = {
-		ABX_INIT(struct abx_sandbox), .id = id,		.name = docker_text(a, "name"),
-		.state = ABX_STATE_UNKNOWN,   .labels = &label, .n_labels = 1};
+	const cJSON *a = abx_json_get_part(abx_json_get_part(event, "Actor"), "Attributes");
+	const struct abx_kv label = {"agentbox.box", abx_json_get_text(a, "agentbox.box")};
+	const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox),
+				       .id = id,
+				       .name = abx_json_get_text(a, "name"),
+				       .state = ABX_STATE_UNKNOWN,
+				       .labels = &label,
+				       .n_labels = 1};
 
-	return docker_host->emit_sandbox(call, &sb);
+	return abx_plugin_host->emit_sandbox(call, &sb);
 }
 
 static int32_t take_event(struct watcher *w, const cJSON *event)
 {
-	const char *id = docker_text(docker_part(event, "Actor"), "ID"),
-		   *action = docker_text(event, "Action");
+	const char *id = abx_json_get_text(abx_json_get_part(event, "Actor"), "ID"),
+		   *action = abx_json_get_text(event, "Action");
 	const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox), .id = id};
 	int32_t r;
 
-	if (strcmp(docker_text(event, "Type"), "container") != 0 || !changes(action) || !*id)
+	if (strcmp(abx_json_get_text(event, "Type"), "container") != 0 || !changes(action) || !*id)
 		return ABX_OK;
 	r = strcmp(action, "destroy") == 0 ? ABX_ENOTFOUND : docker_get(w->s, w->call, &sb);
 	return r == ABX_ENOTFOUND ? emit_gone(w->call, event, id) : r;
@@ -91,12 +94,12 @@ int32_t docker_watch(struct abx_session *s, struct abx_call *call, const struct 
 
 	docker_filters(&filters, req, DOCKER_LABEL_NAME);
 	if (filters.failed)
-		return docker_no_memory(call);
+		return abx_fail_no_memory(call);
 	r = docker_ask(s, call, &q, &a, "/events?%s", filters.data);
 	if (r == ABX_OK)
 		r = docker_expect(call, &a, "events");
 	if (r == ABX_OK)
-		r = docker_fail(call, ABX_ENETWORK, NULL, "events: the engine broke off");
+		r = abx_fail(call, ABX_ENETWORK, NULL, "events: the engine broke off");
 	abx_buf_release(&w.line);
 	docker_answer_release(&a);
 	return r;

@@ -330,7 +330,7 @@ static int remove_one(void *ctx, const char *dir)
 	for (int i = 0; i < REMOVE_TRIES; i++) {
 		if ((rmdir(inner) == 0 || errno == ENOENT) && (rmdir(dir) == 0 || errno == ENOENT))
 			return 0;
-		if (errno != EBUSY || local_host->wait_ms(rm->call, REMOVE_WAIT_MS) != ABX_OK)
+		if (errno != EBUSY || abx_plugin_host->wait_ms(rm->call, REMOVE_WAIT_MS) != ABX_OK)
 			break;
 	}
 	rm->left = true;

@@ -13,7 +13,7 @@ static int32_t row(struct abx_call *call, const char *check, const char *status,
 	const struct abx_kv cells[] = {
 		{"check", check}, {"status", status}, {"detail", detail}, {"remedy", remedy}};
 
-	return local_host->emit_row(call, cells, ABX_N_ELEMENTS(cells));
+	return abx_plugin_host->emit_row(call, cells, ABX_N_ELEMENTS(cells));
 }
 
 static int32_t check_helpers(struct abx_session *s, struct abx_call *call)

@@ -45,7 +45,7 @@ static void make_id(struct run *x)
 	unsigned long long r;
 
 	if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
-		r = ((unsigned long long)local_host->now_ms(local_host->ctx) << 20) +
+		r = ((unsigned long long)abx_plugin_host->now_ms(abx_plugin_host->ctx) << 20) +
 		    ((unsigned int)getpid() << 8) + atomic_fetch_add(&seq, 1);
 	(void)snprintf(x->entry.id, sizeof(x->entry.id), "%016llx", r);
 }
@@ -77,7 +77,7 @@ int32_t local_exec_signal(struct abx_session *s, struct abx_call *call,
 
 	(void)sb;
 	if (signo < 1 || signo > 64)
-		return local_fail(call, ABX_EINVAL, NULL, "signal %d: no such signal", signo);
+		return abx_fail(call, ABX_EINVAL, NULL, "signal %d: no such signal", signo);
 	(void)pthread_mutex_lock(&s->lock);
 	for (struct local_exec *e = s->execs; e && !found; e = e->next)
 		if (strcmp(e->id, exec_id) == 0) {
@@ -87,7 +87,7 @@ int32_t local_exec_signal(struct abx_session *s, struct abx_call *call,
 	(void)pthread_mutex_unlock(&s->lock);
 	if (found)
 		return ABX_OK;
-	return local_fail(call, ABX_ENOTFOUND, NULL, "exec %s: it is not running here", exec_id);
+	return abx_fail(call, ABX_ENOTFOUND, NULL, "exec %s: it is not running here", exec_id);
 }
 
 /* A directory would be a way out of the box, by openat() and "..". */
@@ -98,9 +98,9 @@ static int32_t check_stdin(struct abx_call *call, int fd)
 	if (fd < 0)
 		return ABX_OK;
 	if (fstat(fd, &st) < 0)
-		return local_fail_errno(call, errno, "exec: standard input");
+		return abx_fail_errno(call, errno, "exec: standard input");
 	if (S_ISDIR(st.st_mode) || (fcntl(fd, F_GETFL) & O_PATH))
-		return local_fail(call, ABX_EINVAL, NULL, "exec: standard input is a directory");
+		return abx_fail(call, ABX_EINVAL, NULL, "exec: standard input is a directory");
 	return ABX_OK;
 }
 
@@ -158,7 +158,7 @@ static int32_t start(struct run *x, const char *id)
 		if (e == 0)
 			e = make_pipe(&x->out[1], &a.fd_err);
 		if (e < 0)
-			r = local_fail_errno(x->call, -e, "exec: pipe");
+			r = abx_fail_errno(x->call, -e, "exec: pipe");
 	}
 	if (r == ABX_OK)
 		r = local_helper_start(x->s, x->call, &a, &x->h);
@@ -261,7 +261,7 @@ static int32_t pump(struct run *x)
 		};
 
 		local_feed_poll(&x->feed, p + 4);
-		r = local_poll(x->call, p, ABX_N_ELEMENTS(p), -1);
+		r = abx_call_poll(x->call, p, ABX_N_ELEMENTS(p), -1);
 		if (r == ABX_OK && p[0].revents)
 			r = deliver(x, 0, READ_BYTES);
 		if (r == ABX_OK && p[1].revents)
@@ -279,7 +279,7 @@ static int32_t pump(struct run *x)
 /* The user gave up: the supervisor ends the tree, whether we wait for it or not. */
 static void cancel(struct run *x)
 {
-	int64_t end = local_host->now_ms(local_host->ctx) + CANCEL_MS;
+	int64_t end = abx_plugin_host->now_ms(abx_plugin_host->ctx) + CANCEL_MS;
 
 	if (x->req->flags & ABX_EXEC_LEAVE_RUNNING) {
 		local_helper_leave(&x->h);
@@ -292,7 +292,7 @@ static void cancel(struct run *x)
 			{.fd = x->out[0], .events = POLLIN},
 			{.fd = x->out[1], .events = POLLIN},
 		};
-		int64_t left = end - local_host->now_ms(local_host->ctx);
+		int64_t left = end - abx_plugin_host->now_ms(abx_plugin_host->ctx);
 		struct lb_msg m;
 
 		if (left <= 0 || (poll(p, 3, (int)left) < 0 && errno != EINTR))
@@ -323,14 +323,15 @@ static int32_t result(struct run *x, struct abx_exit *ret)
 	if (x->last.kind == LB_MSG_NOT_STARTED) {
 		e.flags = ABX_EXIT_NOT_STARTED;
 		e.code = x->last.code;
-		(void)local_fail(x->call, ABX_ENOTFOUND, NULL, "%s", x->last.text);
+		(void)abx_fail(x->call, ABX_ENOTFOUND, NULL, "%s", x->last.text);
 	} else if (x->last.kind == LB_MSG_EXIT) {
 		e.code = x->last.code;
 		e.signo = x->last.signo;
 		e.timed_out = x->last.timed_out;
 	} else {
-		return local_fail_lost(x->call, "exec: the box was stopped, or what supervised the "
-						"command was killed in it");
+		return abx_fail_unknown(x->call, ABX_ESTATE, NULL,
+					"exec: the box was stopped, or what supervised the "
+					"command was killed in it");
 	}
 	memcpy(ret, &e, ret->struct_size < sizeof(e) ? ret->struct_size : sizeof(e));
 	return ABX_OK;
@@ -376,17 +377,17 @@ int32_t local_exec(struct abx_session *s, struct abx_call *call, const struct ab
 	int32_t r;
 
 	if ((req->flags & ABX_EXEC_PTY) && (req->flags & ABX_EXEC_DETACHED))
-		return local_fail(call, ABX_ENOTSUP, NULL, "exec: a detached terminal");
+		return abx_fail(call, ABX_ENOTSUP, NULL, "exec: a detached terminal");
 	if (req->flags & ~known)
-		return local_fail(call, ABX_ENOTSUP, NULL, "exec: unknown flags %#x", req->flags);
+		return abx_fail(call, ABX_ENOTSUP, NULL, "exec: unknown flags %#x", req->flags);
 	if (!req->argv || !req->argv[0])
-		return local_fail(call, ABX_EINVAL, NULL, "exec: no command given");
+		return abx_fail(call, ABX_EINVAL, NULL, "exec: no command given");
 	make_id(&x);
 	r = check_stdin(call, req->stdin_fd);
 	if (r == ABX_OK) {
 		x.buffer = malloc(READ_BYTES);
 		if (!x.buffer)
-			r = local_fail(call, ABX_ENOMEM, NULL, "exec: out of memory");
+			r = abx_fail(call, ABX_ENOMEM, NULL, "exec: out of memory");
 	}
 	if (r == ABX_OK)
 		r = start(&x, sb->id);

@@ -43,14 +43,14 @@ static int32_t put_tar(struct abx_session *s, struct abx_call *call, const char 
 	int32_t r;
 
 	if (rest < 0)
-		return local_fail_errno(call, errno, "transfer: memory");
+		return abx_fail_errno(call, errno, "transfer: memory");
 	a->program = s->box_helper;
 	a->fd_out = rest;
 	r = run_helper(s, call, id, a, &kind);
 	if (r != ABX_OK || kind != LB_MSG_MORE)
 		return r;
 	if (lseek(rest, 0, SEEK_SET) < 0)
-		return local_fail_errno(call, errno, "transfer: memory");
+		return abx_fail_errno(call, errno, "transfer: memory");
 	a->program = s->tar_helper;
 	a->req.flags |= LB_F_REST;
 	return run_helper(s, call, id, a, &kind);
@@ -67,13 +67,13 @@ static int32_t transfer(struct abx_session *s, struct abx_call *call, const stru
 	struct stat st;
 
 	if (t->flags & ~known)
-		return local_fail(call, ABX_ENOTSUP, NULL, "transfer: unknown flags %#x", t->flags);
+		return abx_fail(call, ABX_ENOTSUP, NULL, "transfer: unknown flags %#x", t->flags);
 	if (!t->path || t->path[0] != '/')
-		return local_fail(call, ABX_EINVAL, NULL, "transfer: %s: not an absolute path",
-				  t->path ? t->path : "(none)");
+		return abx_fail(call, ABX_EINVAL, NULL, "transfer: %s: not an absolute path",
+				t->path ? t->path : "(none)");
 	if (fstat(t->fd, &st) < 0 || S_ISDIR(st.st_mode))
-		return local_fail(call, ABX_EINVAL, NULL, "transfer: no stream to %s",
-				  in ? "read" : "write");
+		return abx_fail(call, ABX_EINVAL, NULL, "transfer: no stream to %s",
+				in ? "read" : "write");
 	a.program = tar ? s->tar_helper : s->box_helper;
 	a.path = t->path;
 	a.user = t->owner;
@@ -130,7 +130,7 @@ static int32_t emit_entries(struct abx_call *call, char *b, size_t *len)
 
 		memcpy(&e, b + at, sizeof(e));
 		if (e.name_len == 0 || e.name_len > NAME_MAX)
-			return local_fail(call, ABX_EPROTO, NULL, "list: nonsense from the box");
+			return abx_fail(call, ABX_EPROTO, NULL, "list: nonsense from the box");
 		if (*len - at - sizeof(e) < e.name_len)
 			break;
 		memcpy(name, b + at + sizeof(e), e.name_len);
@@ -138,7 +138,7 @@ static int32_t emit_entries(struct abx_call *call, char *b, size_t *len)
 		f.mode = e.mode;
 		f.size_bytes = e.size_bytes;
 		f.mtime_s = e.mtime_s;
-		r = local_host->emit_file(call, &f);
+		r = abx_plugin_host->emit_file(call, &f);
 		if (r)
 			return r;
 		at += sizeof(e) + e.name_len;
@@ -155,7 +155,7 @@ static int32_t read_entries(struct abx_call *call, int fd)
 
 	for (;;) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
-		int32_t r = local_poll(call, &p, 1, -1);
+		int32_t r = abx_call_poll(call, &p, 1, -1);
 		ssize_t n;
 
 		if (r != ABX_OK)
@@ -164,9 +164,9 @@ static int32_t read_entries(struct abx_call *call, int fd)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return local_fail_errno(call, errno, "list");
+			return abx_fail_errno(call, errno, "list");
 		if (n == 0)
-			return len ? local_fail(call, ABX_EPROTO, NULL, "list: cut short") : ABX_OK;
+			return len ? abx_fail(call, ABX_EPROTO, NULL, "list: cut short") : ABX_OK;
 		len += (size_t)n;
 		r = emit_entries(call, b, &len);
 		if (r != ABX_OK)
@@ -186,9 +186,9 @@ int32_t local_list_files(struct abx_session *s, struct abx_call *call, const str
 	int32_t r;
 
 	if (!dir || dir[0] != '/')
-		return local_fail(call, ABX_EINVAL, NULL, "list: not an absolute path");
+		return abx_fail(call, ABX_EINVAL, NULL, "list: not an absolute path");
 	if (pipe2(p, O_CLOEXEC) < 0)
-		return local_fail_errno(call, errno, "list: pipe");
+		return abx_fail_errno(call, errno, "list: pipe");
 	a.program = s->box_helper;
 	a.path = dir;
 	r = local_box_enter(s, call, sb->id, &b, &run, &a);

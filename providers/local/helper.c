@@ -163,10 +163,10 @@ int32_t local_helper_start(const struct abx_session *s, struct abx_call *call,
 	}
 	local_helper_kill(&h);
 	if (r == -ENOENT)
-		return local_fail(call, ABX_EBROKEN,
-				  "reinstall agentbox, or set AGENTBOX_LIBEXEC_PATH",
-				  "helper program: %s is missing", a->program);
-	return local_fail_errno(call, -r, "helper program: %s", a->program);
+		return abx_fail(call, ABX_EBROKEN,
+				"reinstall agentbox, or set AGENTBOX_LIBEXEC_PATH",
+				"helper program: %s is missing", a->program);
+	return abx_fail_errno(call, -r, "helper program: %s", a->program);
 }
 
 int local_helper_read(const struct local_helper *h, struct lb_msg *m)
@@ -185,28 +185,27 @@ int32_t local_helper_failed(struct abx_call *call, const struct lb_msg *m)
 {
 	int32_t code = m->code < 0 ? m->code : ABX_EINTERNAL;
 
-	return local_fail(call, code, m->remedy, "%s", m->text);
+	return abx_fail(call, code, m->remedy, "%s", m->text);
 }
 
 int32_t local_helper_any(struct abx_call *call, const struct local_helper *h, struct lb_msg *m)
 {
 	for (;;) {
 		struct pollfd p = {.fd = h->status_fd, .events = POLLIN};
-		int32_t r = local_poll(call, &p, 1, -1);
+		int32_t r = abx_call_poll(call, &p, 1, -1);
 		int got;
 
 		if (r != ABX_OK)
 			return r;
 		got = local_helper_read(h, m);
 		if (got == 1 && m->kind == LB_MSG_WARN) {
-			local_host->log(local_host->ctx, ABX_LOG_WARN, "local", m->text);
+			abx_plugin_host->log(abx_plugin_host->ctx, ABX_LOG_WARN, "local", m->text);
 			continue;
 		}
 		if (got == 1)
 			return ABX_OK;
 		if (got == 0)
-			return local_fail(call, ABX_ESTATE, NULL,
-					  "the box ended while it was used");
+			return abx_fail(call, ABX_ESTATE, NULL, "the box ended while it was used");
 	}
 }
 
@@ -273,9 +272,9 @@ int32_t local_box_enter(struct abx_session *s, struct abx_call *call, const char
 	if (r != ABX_OK)
 		return r;
 	if (run->pidfd >= 0 && !run->ready)
-		return local_fail(call, ABX_ESTATE, NULL, "box %s: it is starting", id);
+		return abx_fail(call, ABX_ESTATE, NULL, "box %s: it is starting", id);
 	if (run->pidfd < 0)
-		return local_fail(call, ABX_ESTATE, "start it", "box %s: it is not running", id);
+		return abx_fail(call, ABX_ESTATE, "start it", "box %s: it is not running", id);
 	a->fd_box = run->pidfd;
 	if (b->image)
 		a->req.flags |= LB_F_IMAGE;

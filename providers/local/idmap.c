@@ -292,7 +292,7 @@ static int set_cache_aside(const struct abx_session *s, const struct local_ids *
 		     name);
 	if (renameat(s->store_fd, "cache", s->store_fd, name) < 0 && errno != ENOENT)
 		return -errno;
-	local_host->log(local_host->ctx, ABX_LOG_WARN, "local", abx_buf_str(&text));
+	abx_plugin_host->log(abx_plugin_host->ctx, ABX_LOG_WARN, "local", abx_buf_str(&text));
 	return 0;
 }
 
@@ -305,8 +305,8 @@ int local_ids_settle(struct abx_session *s)
 	who_is(&w);
 	choose(&w, &s->ids);
 	if (r == -EPROTO)
-		local_host->log(local_host->ctx, ABX_LOG_WARN, "local",
-				"store/" IDS ": damaged, written anew by what is in " SUBUID);
+		abx_plugin_host->log(abx_plugin_host->ctx, ABX_LOG_WARN, "local",
+				     "store/" IDS ": damaged, written anew by what is in " SUBUID);
 	if (r < 0)
 		return r == -ENOENT || r == -EPROTO ? write_ids(s) : r;
 	if (memcmp(&kept, &s->ids, sizeof(kept)) == 0)
@@ -362,5 +362,5 @@ int32_t local_ids_check(const struct abx_session *s, struct abx_call *call, cons
 	(void)vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	local_ids_lack(s, &lack);
-	return local_fail(call, lack.code, lack.remedy, "%s: %s", what, lack.text);
+	return abx_fail(call, lack.code, lack.remedy, "%s: %s", what, lack.text);
 }

@@ -29,20 +29,20 @@ int32_t local_source_open(struct abx_call *call, const char *path, struct local_
 	int fd;
 
 	if (path[0] != '/')
-		return local_fail(call, ABX_EINVAL, NULL, "image: %s: not an absolute path", path);
+		return abx_fail(call, ABX_EINVAL, NULL, "image: %s: not an absolute path", path);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		int err = errno;
 
 		abx_cleanup_close(&fd);
 		/* Not "not found", which would be about a box. */
-		return local_fail(call, err == EACCES ? ABX_EPERM : ABX_EINVAL, NULL,
-				  "image: %s: %s", path, strerror(err));
+		return abx_fail(call, err == EACCES ? ABX_EPERM : ABX_EINVAL, NULL, "image: %s: %s",
+				path, strerror(err));
 	}
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) {
 		(void)close(fd);
-		return local_fail(call, ABX_EINVAL, NULL,
-				  "image: %s: neither a directory nor a tar file", path);
+		return abx_fail(call, ABX_EINVAL, NULL,
+				"image: %s: neither a directory nor a tar file", path);
 	}
 	*ret = (struct local_source){path, fd, S_ISDIR(st.st_mode)};
 	return ABX_OK;
@@ -109,7 +109,7 @@ int32_t local_source_unpack(struct abx_session *s, struct abx_call *call, int di
 		struct local_helper_args b = {LOCAL_HELPER_ARGS_INIT, .req.op = LB_OP_PACK};
 
 		if (pipe2(p, O_CLOEXEC) < 0)
-			return local_fail_errno(call, errno, "image: pipe");
+			return abx_fail_errno(call, errno, "image: pipe");
 		b.program = s->tar_helper;
 		b.path = src->path;
 		b.fd_box = src->fd;
@@ -205,15 +205,15 @@ int32_t local_image_make(struct abx_session *s, struct abx_call *call, const cha
 		return r;
 	e = local_make_box_dir(s, s->images_fd, tmp);
 	if (e < 0)
-		return local_fail_errno(call, -e, "image: state directory");
+		return abx_fail_errno(call, -e, "image: state directory");
 	dir_fd = openat(s->images_fd, tmp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir_fd < 0)
-		return local_fail_errno(call, errno, "image: state directory");
+		return abx_fail_errno(call, errno, "image: state directory");
 	r = fill(s, call, dir_fd, ctx, ret_bytes);
 	if (r == ABX_OK)
 		r = try_image(s, call, tmp);
 	if (r == ABX_OK && renameat(s->images_fd, tmp, s->images_fd, key) < 0)
-		r = local_fail_errno(call, errno, "image: state directory");
+		r = abx_fail_errno(call, errno, "image: state directory");
 	if (r != ABX_OK)
 		(void)local_remove_tree(s, call, s->images_fd, tmp, ".");
 	return r;
@@ -225,12 +225,12 @@ int32_t local_image_lock(struct abx_call *call, int fd, int how)
 		int32_t r;
 
 		if (errno != EWOULDBLOCK)
-			return local_fail_errno(call, errno, "image: lock");
-		r = local_host->wait_ms(call, LOCK_POLL_MS);
+			return abx_fail_errno(call, errno, "image: lock");
+		r = abx_plugin_host->wait_ms(call, LOCK_POLL_MS);
 		if (r == ABX_ECANCELED)
-			return local_canceled(call);
+			return abx_fail_canceled(call);
 		if (r != ABX_OK)
-			return local_timed_out(call);
+			return abx_fail_timed_out(call);
 	}
 	return ABX_OK;
 }
@@ -241,7 +241,7 @@ int32_t local_image_from(struct abx_session *s, struct abx_call *call,
 {
 	abx_autoclose int lock = local_image_lock_fd(s, key);
 	bool made = false;
-	int32_t r = lock < 0 ? local_fail_errno(call, errno, "image: lock") : ABX_OK;
+	int32_t r = lock < 0 ? abx_fail_errno(call, errno, "image: lock") : ABX_OK;
 
 	*ret_bytes = 0;
 	while (r == ABX_OK) {
@@ -278,13 +278,13 @@ static int32_t open_prepared(const struct abx_session *s, struct abx_call *call,
 		if (e == -ENOENT)
 			break;
 		if (e < 0)
-			return local_fail(call, ABX_EIO, "prepare it again",
-					  "image: %s: its record is damaged", name);
+			return abx_fail(call, ABX_EIO, "prepare it again",
+					"image: %s: its record is damaged", name);
 		(void)snprintf(ret_key, LOCAL_ID_MAX, "%s", pr.key);
 		local_prepared_release(&pr);
 		lock = local_image_lock_fd(s, ret_key);
 		if (lock < 0)
-			return local_fail_errno(call, errno, "image: lock");
+			return abx_fail_errno(call, errno, "image: lock");
 		r = local_image_lock(call, lock, LOCK_SH);
 		if (r != ABX_OK)
 			return r;
@@ -295,7 +295,7 @@ static int32_t open_prepared(const struct abx_session *s, struct abx_call *call,
 	}
 	(void)snprintf(remedy, sizeof(remedy), "agentbox prepare --provider local --from %s%.80s",
 		       abx_suite_is(name) ? name : "X -n ", abx_suite_is(name) ? "" : name);
-	return local_fail(call, ABX_EINVAL, remedy, "image: %s: not prepared", name);
+	return abx_fail(call, ABX_EINVAL, remedy, "image: %s: not prepared", name);
 }
 
 int32_t local_image_open(struct abx_session *s, struct abx_call *call, const char *image,
@@ -320,11 +320,11 @@ int32_t local_image_hold(struct abx_session *s, struct abx_call *call, const cha
 			 int *ret_lock)
 {
 	abx_autoclose int lock = local_image_lock_fd(s, key);
-	int32_t r = lock < 0 ? local_fail_errno(call, errno, "image: lock")
+	int32_t r = lock < 0 ? abx_fail_errno(call, errno, "image: lock")
 			     : local_image_lock(call, lock, LOCK_SH);
 
 	if (r == ABX_OK && faccessat(s->images_fd, key, F_OK, 0) < 0)
-		return local_fail_errno(call, errno, "image %s", key);
+		return abx_fail_errno(call, errno, "image %s", key);
 	if (r == ABX_OK)
 		*ret_lock = abx_steal_fd(&lock);
 	return r;

@@ -109,14 +109,14 @@ int32_t local_layers_hold(const struct abx_session *s, struct abx_call *call, in
 	abx_autoclose int fd = open_lock(s);
 
 	if (fd < 0)
-		return local_fail_errno(call, errno, "state directory: layers.lock");
+		return abx_fail_errno(call, errno, "state directory: layers.lock");
 	while (flock(fd, LOCK_SH | LOCK_NB) < 0) {
-		int32_t r = local_host->wait_ms(call, LOCK_POLL_MS);
+		int32_t r = abx_plugin_host->wait_ms(call, LOCK_POLL_MS);
 
 		if (r == ABX_ECANCELED)
-			return local_canceled(call);
+			return abx_fail_canceled(call);
 		if (r != ABX_OK)
-			return local_timed_out(call);
+			return abx_fail_timed_out(call);
 	}
 	*ret_lock = abx_steal_fd(&fd);
 	return ABX_OK;

@@ -42,11 +42,11 @@ static int32_t fail_damaged(const struct abx_session *s, struct abx_call *call, 
 		abx_json_str(doc, "id", LOCAL_ID_MAX, &own) == 0 && own && strcmp(own, id) == 0;
 	cJSON_Delete(doc);
 	if (whole)
-		return local_fail(call, ABX_EPROTO,
-				  "put it back; without it the network is as the box was made with",
-				  "box %s: store/boxes/%s/net.json: damaged", id, id);
-	return local_fail(call, ABX_EPROTO, LOCAL_DAMAGED_REMEDY,
-			  "box %s: store/boxes/%s/box.json: damaged or missing", id, id);
+		return abx_fail(call, ABX_EPROTO,
+				"put it back; without it the network is as the box was made with",
+				"box %s: store/boxes/%s/net.json: damaged", id, id);
+	return abx_fail(call, ABX_EPROTO, LOCAL_DAMAGED_REMEDY,
+			"box %s: store/boxes/%s/box.json: damaged or missing", id, id);
 }
 
 int32_t local_open(struct abx_session *s, struct abx_call *call, const char *id,
@@ -55,11 +55,11 @@ int32_t local_open(struct abx_session *s, struct abx_call *call, const char *id,
 	int r = local_box_open(s, id, b);
 
 	if (r == -ENOENT)
-		return local_fail(call, ABX_ENOTFOUND, NULL, "box %s: there is no such box", id);
+		return abx_fail(call, ABX_ENOTFOUND, NULL, "box %s: there is no such box", id);
 	if (r == -EPROTO)
 		return fail_damaged(s, call, id);
 	if (r < 0)
-		return local_fail_errno(call, -r, "box %s: its record", id);
+		return abx_fail_errno(call, -r, "box %s: its record", id);
 	return ABX_OK;
 }
 
@@ -68,20 +68,20 @@ int32_t local_lock(struct abx_session *s, struct abx_call *call, const struct lo
 	int32_t r = local_box_lock(s, call, b);
 
 	if (r == ABX_ENOTFOUND)
-		return local_fail(call, r, NULL, "box %s: it was destroyed meanwhile", b->id);
+		return abx_fail(call, r, NULL, "box %s: it was destroyed meanwhile", b->id);
 	return r;
 }
 
 /* Wait until the first process, and with it every other one, has ended. */
 static int32_t wait_ended(struct abx_call *call, int pidfd, int64_t max_ms, bool *ret_ended)
 {
-	int64_t end = local_host->now_ms(local_host->ctx) + max_ms;
+	int64_t end = abx_plugin_host->now_ms(abx_plugin_host->ctx) + max_ms;
 
 	*ret_ended = false;
 	for (;;) {
 		struct pollfd p = {.fd = pidfd, .events = POLLIN};
-		int64_t left = end - local_host->now_ms(local_host->ctx);
-		int32_t r = local_poll(call, &p, 1, left > 0 ? left : 0);
+		int64_t left = end - abx_plugin_host->now_ms(abx_plugin_host->ctx);
+		int32_t r = abx_call_poll(call, &p, 1, left > 0 ? left : 0);
 
 		if (r != ABX_OK)
 			return r;
@@ -122,10 +122,10 @@ static int32_t end_processes(struct abx_call *call, const struct local_box *b,
 	if (r == ABX_OK && !ended)
 		/* What joined the box and lost its parent is this machine's first process's to
 		 * reap. */
-		return local_fail(call, ABX_EIO,
-				  "look for a process in state D, or for a zombie that the first "
-				  "process of this container does not reap (docker run --init)",
-				  "box %s: its processes do not end", b->id);
+		return abx_fail(call, ABX_EIO,
+				"look for a process in state D, or for a zombie that the first "
+				"process of this container does not reap (docker run --init)",
+				"box %s: its processes do not end", b->id);
 	return r;
 }
 
@@ -175,7 +175,7 @@ static int32_t follow_start(struct abx_session *s, struct abx_call *call, const 
 	if (r != ABX_OK)
 		return r;
 	if (m.kind != LB_MSG_PID)
-		return local_fail(call, ABX_EPROTO, NULL, "helper program: unexpected answer");
+		return abx_fail(call, ABX_EPROTO, NULL, "helper program: unexpected answer");
 	run->pid = m.value;
 	run->ready = true; /* to whom this is returned */
 	run->expires_at_ms = st->expires_at_ms;
@@ -184,30 +184,30 @@ static int32_t follow_start(struct abx_session *s, struct abx_call *call, const 
 	e = local_run_write(s, b->dir_fd, (pid_t)m.value, st->expires_at_ms, st->flags);
 	/* When it has ended already, its last word says why. */
 	if (e < 0 && e != -ENOENT && e != -ESRCH)
-		return local_fail_errno(call, -e, "box %s: write run.json", b->id);
+		return abx_fail_errno(call, -e, "box %s: write run.json", b->id);
 	local_helper_control(h, LB_CTRL_GO, 0, 0);
 	r = local_helper_next(call, h, &m);
 	st->in_use = r == ABX_OK && m.kind == LB_MSG_IN_USE;
 	if (r == ABX_OK && !st->in_use && (m.kind != LB_MSG_READY || run->pidfd < 0))
-		return local_fail(call, ABX_EPROTO, NULL, "helper program: unexpected answer");
+		return abx_fail(call, ABX_EPROTO, NULL, "helper program: unexpected answer");
 	return r;
 }
 
 static int32_t await_lock(struct abx_call *call, const struct local_box *b, int fd)
 {
-	int64_t end = local_host->now_ms(local_host->ctx) + LIVE_WAIT_MS;
+	int64_t end = abx_plugin_host->now_ms(abx_plugin_host->ctx) + LIVE_WAIT_MS;
 
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		int32_t r = local_host->wait_ms(call, 2);
+		int32_t r = abx_plugin_host->wait_ms(call, 2);
 
 		if (r == ABX_ECANCELED)
-			return local_canceled(call);
+			return abx_fail_canceled(call);
 		if (r != ABX_OK)
-			return local_timed_out(call);
-		if (local_host->now_ms(local_host->ctx) > end)
-			return local_fail(call, ABX_ESTATE, NULL,
-					  "box %s: it is running, out of sight of this process",
-					  b->id);
+			return abx_fail_timed_out(call);
+		if (abx_plugin_host->now_ms(abx_plugin_host->ctx) > end)
+			return abx_fail(call, ABX_ESTATE, NULL,
+					"box %s: it is running, out of sight of this process",
+					b->id);
 	}
 	return ABX_OK;
 }
@@ -220,10 +220,10 @@ static int32_t end_swap(struct abx_call *call, const struct local_box *b)
 
 	if (fd < 0)
 		return errno == ENOENT ? ABX_OK
-				       : local_fail_errno(call, errno, "box %s: its lock", b->id);
+				       : abx_fail_errno(call, errno, "box %s: its lock", b->id);
 	r = await_lock(call, b, fd);
 	if (r == ABX_OK && ftruncate(fd, 0) < 0)
-		r = local_fail_errno(call, errno, "box %s: its lock", b->id);
+		r = abx_fail_errno(call, errno, "box %s: its lock", b->id);
 	return r;
 }
 
@@ -236,7 +236,7 @@ int32_t local_live_take(struct abx_call *call, const struct local_box *b, int *r
 	int32_t r;
 
 	if (fd < 0)
-		return local_fail_errno(call, errno, "box %s: its lock", b->id);
+		return abx_fail_errno(call, errno, "box %s: its lock", b->id);
 	r = await_lock(call, b, fd);
 	if (r == ABX_OK)
 		r = end_swap(call, b);
@@ -252,10 +252,10 @@ int32_t local_box_plan(const struct abx_session *s, struct abx_call *call,
 	int r = local_chain_read(s, b, &chain);
 
 	if (r < 0)
-		return r == -EPROTO ? local_fail(call, ABX_EPROTO, LOCAL_DAMAGED_REMEDY,
-						 "box %s: store/boxes/%s/chain.json: damaged",
-						 b->id, b->id)
-				    : local_fail_errno(call, -r, "box %s: its layers", b->id);
+		return r == -EPROTO ? abx_fail(call, ABX_EPROTO, LOCAL_DAMAGED_REMEDY,
+					       "box %s: store/boxes/%s/chain.json: damaged", b->id,
+					       b->id)
+				    : abx_fail_errno(call, -r, "box %s: its layers", b->id);
 	if (seal) {
 		local_plan_add(plan, LB_PLAN_SEAL, "layers/%s", seal);
 		local_plan_add(plan, LB_PLAN_LAYER, "layers/%s", seal);
@@ -266,8 +266,8 @@ int32_t local_box_plan(const struct abx_session *s, struct abx_call *call,
 		local_plan_add(plan, LB_PLAN_LAYER, "layers/%s", chain.lid[i]);
 	r = local_mounts_plan(b, plan);
 	if (r < 0)
-		return local_fail_errno(call, -r, "box %s: its mounts", b->id);
-	return plan->failed ? local_fail(call, ABX_ENOMEM, NULL, "out of memory") : ABX_OK;
+		return abx_fail_errno(call, -r, "box %s: its mounts", b->id);
+	return plan->failed ? abx_fail(call, ABX_ENOMEM, NULL, "out of memory") : ABX_OK;
 }
 
 int32_t local_start_again(struct abx_session *s, struct abx_call *call, const struct local_box *b,
@@ -336,13 +336,13 @@ int32_t local_start_locked(struct abx_session *s, struct abx_call *call, const s
 {
 	struct local_start st = {
 		.flags = flags,
-		.expires_at_ms = timeout_ms > 0 ? local_wall_ms() + timeout_ms : 0,
+		.expires_at_ms = timeout_ms > 0 ? abx_realtime_ms() + timeout_ms : 0,
 	};
 	int32_t r;
 
 	(void)local_run_open(s, b, run);
 	if (local_box_state(b, run) == ABX_STATE_PAUSED)
-		return local_fail(call, ABX_ESTATE, "resume it", "box %s: it is paused", b->id);
+		return abx_fail(call, ABX_ESTATE, "resume it", "box %s: it is paused", b->id);
 	if (run->pidfd >= 0 && run->ready) {
 		return ABX_OK;
 	}
@@ -364,7 +364,7 @@ int32_t local_start(struct abx_session *s, struct abx_call *call, const struct a
 	int32_t r;
 
 	if (req && (req->flags & ~ABX_START_READ_ONLY))
-		return local_fail(call, ABX_ENOTSUP, NULL, "start: unknown flags %#x", req->flags);
+		return abx_fail(call, ABX_ENOTSUP, NULL, "start: unknown flags %#x", req->flags);
 	if (req && (req->flags & ABX_START_READ_ONLY))
 		flags |= LB_F_READ_ONLY;
 	r = local_open(s, call, sb->id, &b);
@@ -395,8 +395,7 @@ static int32_t open_for_end(struct abx_session *s, struct abx_call *call, const 
 	b->id = id;
 	b->dir_fd = openat(s->boxes_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (b->dir_fd < 0)
-		return errno == ENOENT ? ABX_ENOTFOUND
-				       : local_fail_errno(call, errno, "box %s", id);
+		return errno == ENOENT ? ABX_ENOTFOUND : abx_fail_errno(call, errno, "box %s", id);
 	return ABX_OK;
 }
 
@@ -408,7 +407,7 @@ int32_t local_stop(struct abx_session *s, struct abx_call *call, const struct ab
 	int32_t r = open_for_end(s, call, sb->id, &b);
 
 	if (r == ABX_ENOTFOUND)
-		r = local_fail(call, r, NULL, "box %s: there is no such box", sb->id);
+		r = abx_fail(call, r, NULL, "box %s: there is no such box", sb->id);
 	if (r == ABX_OK)
 		r = local_lock(s, call, &b);
 	if (r == ABX_OK) {
@@ -452,7 +451,7 @@ int32_t local_destroy(struct abx_session *s, struct abx_call *call, const struct
 		/* From here on it is gone; what is left is swept by anybody if we die.  The
 		 * lock moves along with the directory. */
 		if (renameat(s->boxes_fd, sb->id, s->tmp_fd, sb->id) < 0)
-			r = local_fail_errno(call, errno, "box %s: remove", sb->id);
+			r = abx_fail_errno(call, errno, "box %s: remove", sb->id);
 		else
 			r = local_remove_tree(s, call, s->tmp_fd, sb->id, "layers");
 	}
@@ -499,7 +498,7 @@ static int32_t list_one(struct abx_session *s, struct abx_call *call, const char
 		(void)local_run_open(s, &b, &run);
 		r = local_box_emit(s, call, &b, &run, local_box_state(&b, &run));
 	} else if (e < 0 && e != -ENOENT) {
-		r = local_fail_errno(call, -e, "box %s", id);
+		r = abx_fail_errno(call, -e, "box %s", id);
 	}
 	local_run_release(&run);
 	local_box_release(&b);
@@ -513,7 +512,7 @@ int32_t local_list(struct abx_session *s, struct abx_call *call, const struct ab
 	int32_t r;
 
 	if (!d)
-		return local_fail_errno(call, errno, "state directory");
+		return abx_fail_errno(call, errno, "state directory");
 	r = local_sweep(s, call);
 	while (r == ABX_OK && (e = readdir(d)))
 		if (local_id_valid(e->d_name))

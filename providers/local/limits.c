@@ -48,57 +48,55 @@ static int32_t check_amounts(struct abx_call *call, const struct abx_provision *
 	uint64_t memory = memory_of_machine();
 
 	if (p->cpu_milli && n > 0 && p->cpu_milli > (uint64_t)n * 1000)
-		return local_fail(call, ABX_EINVAL, "ask for no more than there are",
-				  "cpu limit: %u.%03u processors asked for, this machine has %ld",
-				  p->cpu_milli / 1000, p->cpu_milli % 1000, n);
+		return abx_fail(call, ABX_EINVAL, "ask for no more than there are",
+				"cpu limit: %u.%03u processors asked for, this machine has %ld",
+				p->cpu_milli / 1000, p->cpu_milli % 1000, n);
 	if (p->cpu_milli && p->cpu_milli < CPU_MILLI_MIN)
-		return local_fail(call, ABX_EINVAL, NULL,
-				  "cpu limit: 0.%03u processors: the least is 0.%03u", p->cpu_milli,
-				  CPU_MILLI_MIN);
+		return abx_fail(call, ABX_EINVAL, NULL,
+				"cpu limit: 0.%03u processors: the least is 0.%03u", p->cpu_milli,
+				CPU_MILLI_MIN);
 	if (p->mem_bytes > memory)
-		return local_fail(call, ABX_EINVAL, "ask for no more than there is",
-				  "memory limit: %llu MiB asked for, this machine has %llu",
-				  MIB(p->mem_bytes), MIB(memory));
+		return abx_fail(call, ABX_EINVAL, "ask for no more than there is",
+				"memory limit: %llu MiB asked for, this machine has %llu",
+				MIB(p->mem_bytes), MIB(memory));
 	if (p->mem_bytes && p->mem_bytes < MEM_MIN_BYTES)
-		return local_fail(call, ABX_EINVAL, NULL,
-				  "memory limit: %llu bytes: the least is %llu MiB",
-				  (unsigned long long)p->mem_bytes, MIB(MEM_MIN_BYTES));
+		return abx_fail(call, ABX_EINVAL, NULL,
+				"memory limit: %llu bytes: the least is %llu MiB",
+				(unsigned long long)p->mem_bytes, MIB(MEM_MIN_BYTES));
 	if (p->max_pids && p->max_pids < PIDS_MIN)
-		return local_fail(call, ABX_EINVAL, NULL, "process limit: %u: the least is %d",
-				  p->max_pids, PIDS_MIN);
+		return abx_fail(call, ABX_EINVAL, NULL, "process limit: %u: the least is %d",
+				p->max_pids, PIDS_MIN);
 	if (p->disk_bytes && p->disk_bytes < DISK_MIN_BYTES)
-		return local_fail(call, ABX_EINVAL, NULL,
-				  "disk limit: %llu bytes: the least is %llu MiB",
-				  (unsigned long long)p->disk_bytes, MIB(DISK_MIN_BYTES));
+		return abx_fail(call, ABX_EINVAL, NULL,
+				"disk limit: %llu bytes: the least is %llu MiB",
+				(unsigned long long)p->disk_bytes, MIB(DISK_MIN_BYTES));
 	return ABX_OK;
 }
 
 static int32_t refuse_cgroup(struct abx_call *call, const char *what, const char *controller, int e)
 {
 	if (e == -ENOENT)
-		return local_fail(call, ABX_ENOTSUP,
-				  "mount it (cgroup2, or cgroup with that option), or leave the "
-				  "limit out",
-				  "%s: this machine has no cgroup controller '%s'", what,
-				  controller);
+		return abx_fail(call, ABX_ENOTSUP,
+				"mount it (cgroup2, or cgroup with that option), or leave the "
+				"limit out",
+				"%s: this machine has no cgroup controller '%s'", what, controller);
 	if (e == -EBUSY)
-		return local_fail(call, ABX_ENOTSUP,
-				  "move the processes of this container into a cgroup of their "
-				  "own, or leave the limit out",
-				  "%s: the cgroup of this container has processes in it, so it "
-				  "cannot hand '%s' down",
-				  what, controller);
+		return abx_fail(call, ABX_ENOTSUP,
+				"move the processes of this container into a cgroup of their "
+				"own, or leave the limit out",
+				"%s: the cgroup of this container has processes in it, so it "
+				"cannot hand '%s' down",
+				what, controller);
 	if (geteuid() == 0)
-		return local_fail(call, ABX_ENOTSUP,
-				  "mount cgroups writable (docker run --privileged), or leave the "
-				  "limit out",
-				  "%s: the cgroup controller '%s' is read-only here", what,
-				  controller);
-	return local_fail(call, ABX_ENOTSUP,
-			  "start with systemd-run --user --scope -p Delegate=yes, run as root, or "
-			  "leave the limit out",
-			  "%s: the cgroup controller '%s' is not delegated to you", what,
-			  controller);
+		return abx_fail(call, ABX_ENOTSUP,
+				"mount cgroups writable (docker run --privileged), or leave the "
+				"limit out",
+				"%s: the cgroup controller '%s' is read-only here", what,
+				controller);
+	return abx_fail(call, ABX_ENOTSUP,
+			"start with systemd-run --user --scope -p Delegate=yes, run as root, or "
+			"leave the limit out",
+			"%s: the cgroup controller '%s' is not delegated to you", what, controller);
 }
 
 static int32_t choose_project(const struct abx_session *s, struct abx_call *call,
@@ -107,15 +105,14 @@ static int32_t choose_project(const struct abx_session *s, struct abx_call *call
 	int e = local_quota_choose(s->boxes_fd, &l->project);
 
 	if (e == -EPERM)
-		return local_fail(call, ABX_ENOTSUP, "run as root, or leave the limit out",
-				  "disk limit: only root may set a project quota");
+		return abx_fail(call, ABX_ENOTSUP, "run as root, or leave the limit out",
+				"disk limit: only root may set a project quota");
 	if (e < 0)
-		return local_fail(
-			call, ABX_ENOTSUP,
-			"put AGENTBOX_HOME on ext4 (mkfs -O quota,project) or xfs, mounted "
-			"with prjquota, or leave the limit out",
-			"disk limit: the file system of the state directory has no "
-			"project quota that is on");
+		return abx_fail(call, ABX_ENOTSUP,
+				"put AGENTBOX_HOME on ext4 (mkfs -O quota,project) or xfs, mounted "
+				"with prjquota, or leave the limit out",
+				"disk limit: the file system of the state directory has no "
+				"project quota that is on");
 	return ABX_OK;
 }
 
@@ -272,7 +269,7 @@ static int32_t make_groups(const struct abx_session *s, struct abx_call *call,
 		if (e == 0)
 			e = set_limit(l, i, dir, place.v2);
 		if (e < 0)
-			return local_fail_errno(call, -e, "box %s: %s", b->id, limit_names[i]);
+			return abx_fail_errno(call, -e, "box %s: %s", b->id, limit_names[i]);
 	}
 	return ABX_OK;
 }
@@ -305,7 +302,7 @@ int32_t local_limits_enter(struct abx_call *call, const struct local_box *b,
 
 	if (e == 0 && has_groups(&l))
 		e = local_cgroup_each(b, open_procs, fds);
-	return e < 0 ? local_fail_errno(call, -e, "box %s: its limits", b->id) : ABX_OK;
+	return e < 0 ? abx_fail_errno(call, -e, "box %s: its limits", b->id) : ABX_OK;
 }
 
 int32_t local_limits_start(const struct abx_session *s, struct abx_call *call,
@@ -316,7 +313,7 @@ int32_t local_limits_start(const struct abx_session *s, struct abx_call *call,
 	int32_t r;
 
 	if (e < 0)
-		return local_fail_errno(call, -e, "box %s: its limits", b->id);
+		return abx_fail_errno(call, -e, "box %s: its limits", b->id);
 	if (!has_groups(&l))
 		return ABX_OK;
 	r = make_groups(s, call, b, &l);
@@ -378,7 +375,7 @@ void local_oom_tell(const struct local_oom *o)
 		unit[0] = units[i];
 	(void)snprintf(text, sizeof(text), "the memory limit of %llu%s ended a process",
 		       (unsigned long long)n, unit);
-	local_host->log(local_host->ctx, ABX_LOG_WARN, "local", text);
+	abx_plugin_host->log(abx_plugin_host->ctx, ABX_LOG_WARN, "local", text);
 }
 
 void local_oom_close(struct local_oom *o)

@@ -16,7 +16,7 @@
 
 static int32_t local_init(const struct abx_host *host)
 {
-	local_host = host;
+	abx_plugin_host = host;
 	return ABX_OK;
 }
 
@@ -111,7 +111,7 @@ static int32_t local_session_open(struct abx_call *call, const struct abx_sessio
 	int r;
 
 	if (!s)
-		return local_fail(call, ABX_ENOMEM, NULL, "out of memory");
+		return abx_fail(call, ABX_ENOMEM, NULL, "out of memory");
 	(void)pthread_mutex_init(&s->lock, NULL);
 	s->store_fd = s->boxes_fd = s->tmp_fd = s->images_fd = -1;
 	s->volumes_fd = s->prepared_fd = -1;
@@ -119,15 +119,15 @@ static int32_t local_session_open(struct abx_call *call, const struct abx_sessio
 	r = read_boot_id(s->boot_id, sizeof(s->boot_id));
 	if (r < 0) {
 		session_free(s);
-		return local_fail(call, ABX_EIO, "mount -t proc proc /proc", "/proc: %s",
-				  strerror(-r));
+		return abx_fail(call, ABX_EIO, "mount -t proc proc /proc", "/proc: %s",
+				strerror(-r));
 	}
 	r = session_fill(s, args);
 	if (r == 0)
 		r = local_state_open(s, args->state_dir);
 	if (r < 0) {
 		session_free(s);
-		return local_fail_errno(call, -r, "state directory: %s", args->state_dir);
+		return abx_fail_errno(call, -r, "state directory: %s", args->state_dir);
 	}
 	*ret = s;
 	return ABX_OK;
@@ -143,7 +143,7 @@ static int32_t local_verify(struct abx_session *s, struct abx_call *call)
 {
 	const struct abx_kv row[] = {{"account", s->account}};
 
-	return local_host->emit_row(call, row, ABX_N_ELEMENTS(row));
+	return abx_plugin_host->emit_row(call, row, ABX_N_ELEMENTS(row));
 }
 
 static const struct abx_option option_image = {

@@ -39,6 +39,8 @@
 #include <sys/types.h>
 
 #include "abxsdk/buf.h"
+#include "abxsdk/clock.h"
+#include "abxsdk/plugin.h"
 #include "agentbox/cloud_backend.h"
 #include "providers/local/labels.h"
 #include "providers/local/proto.h"
@@ -98,22 +100,6 @@ struct local_run {
 	uint32_t flags; /* that it was started with */
 	int64_t pid, expires_at_ms;
 };
-
-extern const struct abx_host *local_host;
-
-/* fail.c */
-int32_t local_fail(struct abx_call *call, int32_t code, const char *remedy, const char *fmt, ...)
-	ABX_PRINTF(4, 5);
-/* ABX_ESTATE of what may have happened all the same: it must not be done again. */
-int32_t local_fail_lost(struct abx_call *call, const char *text);
-int32_t local_fail_errno(struct abx_call *call, int err, const char *fmt, ...) ABX_PRINTF(3, 4);
-int32_t local_canceled(struct abx_call *call);
-int32_t local_timed_out(struct abx_call *call);
-int64_t local_wall_ms(void); /* by the wall clock, as expiries are */
-/* poll() with the call's cancel descriptor and deadline added: ABX_OK, ABX_ECANCELED or
- * ABX_ETIMEDOUT (both failed already), or ABX_OK with nothing ready after max_ms. */
-struct pollfd;
-int32_t local_poll(struct abx_call *call, struct pollfd *fds, size_t n, int64_t max_ms);
 
 /* idmap.c: which ids boxes of this state directory get; 0 or -errno. */
 int local_ids_settle(struct abx_session *s);

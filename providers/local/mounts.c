@@ -64,8 +64,8 @@ static int32_t check_target(struct abx_call *call, const char *what, const char 
 	const char *why = NULL;
 
 	if (!target || !clean_path(target, out, PATH_MAX))
-		return local_fail(call, ABX_EINVAL, "give an absolute path without ..",
-				  "%s: %s: not a place in a box", what, target ? target : "");
+		return abx_fail(call, ABX_EINVAL, "give an absolute path without ..",
+				"%s: %s: not a place in a box", what, target ? target : "");
 	for (size_t i = 0; i < ABX_N_ELEMENTS(kernel); i++)
 		if (is_below(out, kernel[i]))
 			why = "belongs to the kernel";
@@ -74,8 +74,8 @@ static int32_t check_target(struct abx_call *call, const char *what, const char 
 			why = "is the box's own";
 	if (!why)
 		return ABX_OK;
-	return local_fail(call, ABX_EINVAL, "choose another place in the box", "%s: %s: it %s",
-			  what, out, why);
+	return abx_fail(call, ABX_EINVAL, "choose another place in the box", "%s: %s: it %s", what,
+			out, why);
 }
 
 /* The directory in which store/ is, "" when that cannot be told. */
@@ -98,18 +98,18 @@ static int32_t check_source(const struct abx_session *s, struct abx_call *call, 
 	struct stat st;
 
 	if (!source || source[0] != '/')
-		return local_fail(call, ABX_EINVAL, NULL, "mount: %s: not an absolute path",
-				  source ? source : "");
+		return abx_fail(call, ABX_EINVAL, NULL, "mount: %s: not an absolute path",
+				source ? source : "");
 	if (!realpath(source, out) || stat(out, &st) < 0)
-		return local_fail(call, errno == EACCES ? ABX_EPERM : ABX_EINVAL, NULL,
-				  "mount: %s: %s", source, strerror(errno));
+		return abx_fail(call, errno == EACCES ? ABX_EPERM : ABX_EINVAL, NULL,
+				"mount: %s: %s", source, strerror(errno));
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-		return local_fail(call, ABX_EINVAL, NULL,
-				  "mount: %s: neither a directory nor a file", source);
+		return abx_fail(call, ABX_EINVAL, NULL, "mount: %s: neither a directory nor a file",
+				source);
 	state_directory(s, state, sizeof(state));
 	if (*state && (is_below(state, out) || is_below(out, state)))
-		return local_fail(call, ABX_EPERM, "mount what lies beside it",
-				  "mount: %s: it holds agentbox's own files (%s)", source, state);
+		return abx_fail(call, ABX_EPERM, "mount what lies beside it",
+				"mount: %s: it holds agentbox's own files (%s)", source, state);
 	return ABX_OK;
 }
 
@@ -117,10 +117,10 @@ static int32_t add(struct abx_call *call, cJSON *doc, const char *what, const ch
 		   const char *value)
 {
 	if (cJSON_HasObjectItem(doc, target))
-		return local_fail(call, ABX_EINVAL, NULL,
-				  "%s: %s: two for the same place in the box", what, target);
+		return abx_fail(call, ABX_EINVAL, NULL, "%s: %s: two for the same place in the box",
+				what, target);
 	if (abx_json_add_str(doc, target, value) < 0)
-		return local_fail(call, ABX_ENOMEM, NULL, "out of memory");
+		return abx_fail(call, ABX_ENOMEM, NULL, "out of memory");
 	return ABX_OK;
 }
 
@@ -131,8 +131,8 @@ static int32_t add_mount(const struct abx_session *s, struct abx_call *call,
 	int32_t r = check_target(call, "mount", m->target, target);
 
 	if (r == ABX_OK && (m->flags & ~ABX_MOUNT_READ_ONLY))
-		r = local_fail(call, ABX_ENOTSUP, NULL, "mount: %s: unknown flags %#x", target,
-			       m->flags);
+		r = abx_fail(call, ABX_ENOTSUP, NULL, "mount: %s: unknown flags %#x", target,
+			     m->flags);
 	if (r == ABX_OK)
 		r = check_source(s, call, m->source, source);
 	if (r != ABX_OK)
@@ -150,9 +150,9 @@ int32_t local_mounts_make(const struct abx_session *s, struct abx_call *call,
 	int32_t r = ABX_OK;
 
 	if (!m.mounts || !m.volumes)
-		r = local_fail(call, ABX_ENOMEM, NULL, "out of memory");
+		r = abx_fail(call, ABX_ENOMEM, NULL, "out of memory");
 	if (r == ABX_OK && (p->n_mounts > BINDS_MAX || p->n_volumes > BINDS_MAX))
-		r = local_fail(call, ABX_EINVAL, NULL, "mounts: more than %d", BINDS_MAX);
+		r = abx_fail(call, ABX_EINVAL, NULL, "mounts: more than %d", BINDS_MAX);
 	for (uint32_t i = 0; r == ABX_OK && i < p->n_mounts; i++)
 		r = add_mount(s, call, p->mounts[i], m.mounts);
 	for (uint32_t i = 0; r == ABX_OK && i < p->n_volumes; i++) {

@@ -27,22 +27,22 @@ static int32_t join(struct abx_call *call, const char *const *list, const char *
 		int r = net_entry_parse(*list, &e);
 
 		if (r == 0 && e.name && !names_too)
-			return local_fail(call, ABX_ENOTSUP, NULL,
-					  "egress: %s: names cannot be denied, only addresses",
-					  *list);
+			return abx_fail(call, ABX_ENOTSUP, NULL,
+					"egress: %s: names cannot be denied, only addresses",
+					*list);
 		if (r == -EAFNOSUPPORT)
-			return local_fail(call, ABX_ENOTSUP, NULL,
-					  "egress: %s: boxes of this provider have no IPv6", *list);
+			return abx_fail(call, ABX_ENOTSUP, NULL,
+					"egress: %s: boxes of this provider have no IPv6", *list);
 		if (r < 0)
-			return local_fail(call, ABX_EINVAL, NULL,
-					  "egress: %s: %s: not an address, A.B.C.D/N, DOMAIN or "
-					  "*.DOMAIN",
-					  what, *list);
+			return abx_fail(call, ABX_EINVAL, NULL,
+					"egress: %s: %s: not an address, A.B.C.D/N, DOMAIN or "
+					"*.DOMAIN",
+					what, *list);
 		if (b->len)
 			abx_buf_addc(b, ',');
 		abx_buf_adds(b, *list);
 	}
-	return b->failed ? local_fail(call, ABX_EINVAL, NULL, "egress: too long") : ABX_OK;
+	return b->failed ? abx_fail(call, ABX_EINVAL, NULL, "egress: too long") : ABX_OK;
 }
 
 int32_t local_net_lists(struct abx_call *call, const char *const *allow, const char *const *deny,
@@ -52,7 +52,7 @@ int32_t local_net_lists(struct abx_call *call, const char *const *allow, const c
 
 	if (allow && allow[0] && strcmp(allow[0], "host") == 0) {
 		if (allow[1] || (deny && deny[0]))
-			return local_fail(call, ABX_EINVAL, NULL, "egress: host: stands alone");
+			return abx_fail(call, ABX_EINVAL, NULL, "egress: host: stands alone");
 		abx_buf_adds(ret_egress, "host");
 		return ABX_OK;
 	}
@@ -70,7 +70,7 @@ static void warn(const char *text, const char *remedy)
 
 	(void)snprintf(line, sizeof(line), "%s%s%s%s", text, *remedy ? " (" : "", remedy,
 		       *remedy ? ")" : "");
-	local_host->log(local_host->ctx, ABX_LOG_WARN, "local", line);
+	abx_plugin_host->log(abx_plugin_host->ctx, ABX_LOG_WARN, "local", line);
 }
 
 int local_net_carrier(const char *network, bool *ret_pasta)
@@ -98,7 +98,7 @@ int32_t local_net_check(struct abx_call *call, const struct abx_provision *p, bo
 		return r;
 	if (!local_net_lacks(pasta, &lack))
 		return ABX_OK;
-	return local_fail(call, lack.code, lack.remedy, "network: %s", lack.text);
+	return abx_fail(call, lack.code, lack.remedy, "network: %s", lack.text);
 }
 
 int local_net_record(cJSON *doc, const struct abx_provision *p, bool pasta)
@@ -313,7 +313,7 @@ static int32_t spawn_helper(struct abx_session *s, struct abx_call *call, const 
 	if (e == 0)
 		e = make_texts(b, &text, &argv);
 	if (e < 0)
-		r = local_fail_errno(call, -e, "box %s: its network", b->id);
+		r = abx_fail_errno(call, -e, "box %s: its network", b->id);
 	a.program = s->net_helper;
 	a.argv = argv;
 	a.fd_box = run->pidfd;
@@ -337,7 +337,7 @@ static int32_t start_helper(struct abx_session *s, struct abx_call *call, const 
 	int r = take_lock(b, &fd);
 
 	if (r < 0)
-		return local_fail_errno(call, -r, "box %s: its network", b->id);
+		return abx_fail_errno(call, -r, "box %s: its network", b->id);
 	return r == 1 ? spawn_helper(s, call, b, run, fd) : ABX_OK;
 }
 
@@ -361,7 +361,7 @@ static int read_state(int fd, struct lb_msg *m)
 static int32_t await_helper(struct abx_session *s, struct abx_call *call, const struct local_box *b,
 			    const struct local_run *run, struct lb_msg *ret)
 {
-	int64_t end = local_host->now_ms(local_host->ctx) + READY_WAIT_MS;
+	int64_t end = abx_plugin_host->now_ms(abx_plugin_host->ctx) + READY_WAIT_MS;
 	bool tried = false;
 
 	for (;;) {
@@ -369,7 +369,7 @@ static int32_t await_helper(struct abx_session *s, struct abx_call *call, const 
 		int r = take_lock(b, &fd), state;
 
 		if (r < 0)
-			return local_fail_errno(call, -r, "box %s: its network", b->id);
+			return abx_fail_errno(call, -r, "box %s: its network", b->id);
 		state = read_state(fd, ret);
 		if (r == 0 && state == 1)
 			return ABX_OK;
@@ -387,7 +387,7 @@ static int32_t await_helper(struct abx_session *s, struct abx_call *call, const 
 				return e;
 			tried = true;
 		}
-		if (local_host->now_ms(local_host->ctx) > end) {
+		if (abx_plugin_host->now_ms(abx_plugin_host->ctx) > end) {
 			*ret = (struct lb_msg){.kind = LB_MSG_FAIL, .code = ABX_ETIMEDOUT};
 			(void)snprintf(ret->text, sizeof(ret->text), "network: not up after %d s",
 				       READY_WAIT_MS / 1000);
@@ -395,11 +395,11 @@ static int32_t await_helper(struct abx_session *s, struct abx_call *call, const 
 		}
 		abx_cleanup_close(&fd);
 		fd = -1;
-		r = local_host->wait_ms(call, 1);
+		r = abx_plugin_host->wait_ms(call, 1);
 		if (r == ABX_ECANCELED)
-			return local_canceled(call);
+			return abx_fail_canceled(call);
 		if (r != ABX_OK)
-			return local_timed_out(call);
+			return abx_fail_timed_out(call);
 	}
 }
 
@@ -425,23 +425,24 @@ int32_t local_net_up(struct abx_session *s, struct abx_call *call, const struct 
 	int32_t r = await_helper(s, call, b, run, &m);
 
 	if (r == ABX_OK && m.kind == LB_MSG_FAIL)
-		return local_fail(call, m.code < 0 ? m.code : ABX_EIO, m.remedy, "%s", m.text);
+		return abx_fail(call, m.code < 0 ? m.code : ABX_EIO, m.remedy, "%s", m.text);
 	return r;
 }
 
 int32_t local_net_ended(struct abx_call *call, const struct local_box *b)
 {
-	int64_t end = local_host->now_ms(local_host->ctx) + END_WAIT_MS;
+	int64_t end = abx_plugin_host->now_ms(abx_plugin_host->ctx) + END_WAIT_MS;
 
 	for (;;) {
 		abx_autoclose int fd = openat(b->dir_fd, "net", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 		int32_t r;
 
 		if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0 ||
-		    local_host->now_ms(local_host->ctx) > end)
+		    abx_plugin_host->now_ms(abx_plugin_host->ctx) > end)
 			return ABX_OK;
-		r = local_host->wait_ms(call, 1);
+		r = abx_plugin_host->wait_ms(call, 1);
 		if (r != ABX_OK)
-			return r == ABX_ECANCELED ? local_canceled(call) : local_timed_out(call);
+			return r == ABX_ECANCELED ? abx_fail_canceled(call)
+						  : abx_fail_timed_out(call);
 	}
 }

@@ -150,7 +150,7 @@ uint32_t local_box_state(const struct local_box *b, const struct local_run *run)
 		return state;
 	/* The first process is ending the box; what is frozen cannot hear of it, and what version
 	 * 1 has frozen cannot even be killed. */
-	if (run->expires_at_ms && local_wall_ms() >= run->expires_at_ms) {
+	if (run->expires_at_ms && abx_realtime_ms() >= run->expires_at_ms) {
 		local_pause_release(b);
 		return ABX_STATE_STOPPING;
 	}
@@ -179,15 +179,16 @@ static int32_t lock_gate(struct abx_call *call, const struct local_box *b, int h
 		openat(b->dir_fd, GATE, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0)
-		return local_fail_errno(call, errno, "box %s: its gate", b->id);
+		return abx_fail_errno(call, errno, "box %s: its gate", b->id);
 	while (flock(fd, how | LOCK_NB) < 0) {
 		int32_t r;
 
 		if (errno != EWOULDBLOCK)
-			return local_fail_errno(call, errno, "box %s: its gate", b->id);
-		r = local_host->wait_ms(call, WAIT_MS);
+			return abx_fail_errno(call, errno, "box %s: its gate", b->id);
+		r = abx_plugin_host->wait_ms(call, WAIT_MS);
 		if (r != ABX_OK)
-			return r == ABX_ECANCELED ? local_canceled(call) : local_timed_out(call);
+			return r == ABX_ECANCELED ? abx_fail_canceled(call)
+						  : abx_fail_timed_out(call);
 	}
 	*ret_fd = abx_steal_fd(&fd);
 	return ABX_OK;
@@ -247,16 +248,17 @@ static int make_frozen_dir(const struct abx_session *s, const struct local_box *
 
 static int32_t await_held(struct abx_call *call, const struct local_box *b, const struct mark *m)
 {
-	int64_t end = local_host->now_ms(local_host->ctx) + FREEZE_WAIT_MS;
+	int64_t end = abx_plugin_host->now_ms(abx_plugin_host->ctx) + FREEZE_WAIT_MS;
 
 	while (!is_held(m)) {
-		int32_t r = local_host->wait_ms(call, WAIT_MS);
+		int32_t r = abx_plugin_host->wait_ms(call, WAIT_MS);
 
 		if (r != ABX_OK)
-			return r == ABX_ECANCELED ? local_canceled(call) : local_timed_out(call);
-		if (local_host->now_ms(local_host->ctx) > end)
-			return local_fail(call, ABX_EIO, "look for a process in state D",
-					  "box %s: its processes do not stop", b->id);
+			return r == ABX_ECANCELED ? abx_fail_canceled(call)
+						  : abx_fail_timed_out(call);
+		if (abx_plugin_host->now_ms(abx_plugin_host->ctx) > end)
+			return abx_fail(call, ABX_EIO, "look for a process in state D",
+					"box %s: its processes do not stop", b->id);
 	}
 	return ABX_OK;
 }
@@ -282,7 +284,7 @@ static int32_t hold_by_cgroup(struct abx_session *s, struct abx_call *call,
 		return ABX_OK;
 	e = write_mark(b, m);
 	if (e < 0)
-		return local_fail_errno(call, -e, "box %s: write " MARK, b->id);
+		return abx_fail_errno(call, -e, "box %s: write " MARK, b->id);
 	if (set_frozen(m, true) < 0)
 		return ABX_OK;
 	r = act_inside(s, call, b, run, gate, LB_OP_GATHER, fd, &msg);
@@ -310,7 +312,7 @@ static int32_t hold_by_signal(struct abx_session *s, struct abx_call *call,
 	m->dir[0] = '\0';
 	e = write_mark(b, m);
 	if (e < 0)
-		return local_fail_errno(call, -e, "box %s: write " MARK, b->id);
+		return abx_fail_errno(call, -e, "box %s: write " MARK, b->id);
 	r = act_inside(s, call, b, run, gate, LB_OP_SUSPEND, -1, &msg);
 	return r == ABX_OK && msg.kind == LB_MSG_FAIL ? local_helper_failed(call, &msg) : r;
 }
@@ -331,7 +333,7 @@ static void warn_damaged(const struct local_box *b)
 	(void)snprintf(text, sizeof(text),
 		       "store/boxes/%.64s/" MARK ": damaged; all processes of the box go on",
 		       b->id);
-	local_host->log(local_host->ctx, ABX_LOG_WARN, "local", text);
+	abx_plugin_host->log(abx_plugin_host->ctx, ABX_LOG_WARN, "local", text);
 }
 
 /* The mark goes last: as long as it is there, the next one tries again. */
@@ -353,7 +355,7 @@ static int32_t let_go(struct abx_session *s, struct abx_call *call, const struct
 		e = set_frozen(&m, false);
 	/* Where there is no directory, nothing was frozen yet. */
 	if (e < 0 && e != -ENOENT)
-		r = local_fail_errno(call, -e, "box %s: %s", b->id, m.dir);
+		r = abx_fail_errno(call, -e, "box %s: %s", b->id, m.dir);
 	if (r == ABX_OK)
 		local_pause_forget(b);
 	return r;
@@ -375,7 +377,7 @@ static int32_t hold(struct abx_session *s, struct abx_call *call, const struct l
 		m.complete = true;
 		e = write_mark(b, &m);
 		if (e < 0)
-			r = local_fail_errno(call, -e, "box %s: write " MARK, b->id);
+			r = abx_fail_errno(call, -e, "box %s: write " MARK, b->id);
 	}
 	if (r == ABX_OK)
 		return ABX_OK;
@@ -432,9 +434,9 @@ static int32_t repair(struct abx_session *s, struct abx_call *call, const struct
 		abx_cleanup_close(&gate);
 		return r;
 	}
-	r = local_host->wait_ms(call, WAIT_MS);
+	r = abx_plugin_host->wait_ms(call, WAIT_MS);
 	if (r != ABX_OK)
-		return r == ABX_ECANCELED ? local_canceled(call) : local_timed_out(call);
+		return r == ABX_ECANCELED ? abx_fail_canceled(call) : abx_fail_timed_out(call);
 	return ABX_OK;
 }
 
@@ -462,8 +464,8 @@ int32_t local_pause_pass(struct abx_session *s, struct abx_call *call, const str
 			return ABX_OK;
 		}
 		if (is_paused(&m))
-			return local_fail(call, ABX_ESTATE, "resume it", "box %s: it is paused",
-					  b->id);
+			return abx_fail(call, ABX_ESTATE, "resume it", "box %s: it is paused",
+					b->id);
 		abx_cleanup_close(&gate);
 		gate = -1;
 		r = repair(s, call, b, run);
@@ -491,8 +493,8 @@ static int32_t open_running(struct abx_session *s, struct abx_call *call, const 
 	if (r == ABX_OK) {
 		(void)local_run_open(s, b, run);
 		if (run->pidfd < 0 || !run->ready)
-			r = local_fail(call, ABX_ESTATE, "start it", "box %s: it is not running",
-				       b->id);
+			r = abx_fail(call, ABX_ESTATE, "start it", "box %s: it is not running",
+				     b->id);
 	}
 	return r;
 }

@@ -53,7 +53,7 @@ static int32_t refuse(struct abx_call *call, const struct abx_prepare *p)
 		what = "these flags of prepare";
 	if (!what)
 		return ABX_OK;
-	return local_fail(call, ABX_ENOTSUP, NULL, "%s: not supported", what);
+	return abx_fail(call, ABX_ENOTSUP, NULL, "%s: not supported", what);
 }
 
 static const char *option(const struct abx_prepare *p, const char *key, const char *dflt)
@@ -69,8 +69,8 @@ static int32_t check_packages(struct abx_call *call, const char *packages)
 {
 	if (abx_suite_packages_ok(packages))
 		return ABX_OK;
-	return local_fail(call, ABX_EINVAL, "names of packages, separated by commas",
-			  "local.packages: %.200s: not a list of packages", packages);
+	return abx_fail(call, ABX_EINVAL, "names of packages, separated by commas",
+			"local.packages: %.200s: not a list of packages", packages);
 }
 
 static void add_text(struct local_print *p, const char *key, const char *text)
@@ -97,19 +97,19 @@ static int32_t make_recipe(struct abx_session *s, struct abx_call *call, struct 
 	rc->packages = option(p, "packages", s->packages ? s->packages : abx_suite_packages);
 	r = local_prepared_check_name(call, rc->name);
 	if (r == ABX_OK && p->from_fd < 0 && !rc->is_suite && rc->from[0] != '/')
-		r = local_fail(call, ABX_EINVAL,
-			       "debian:SUITE, ubuntu:SUITE, a directory or a tar file",
-			       "prepare: %.200s: not something to prepare from", rc->from);
+		r = abx_fail(call, ABX_EINVAL,
+			     "debian:SUITE, ubuntu:SUITE, a directory or a tar file",
+			     "prepare: %.200s: not something to prepare from", rc->from);
 	if (r == ABX_OK && rc->is_suite)
 		r = check_packages(call, rc->packages);
 	if (r == ABX_OK && rc->is_suite && s->ids.map == LB_MAP_SINGLE)
-		r = local_fail(call, ABX_EPERM,
-			       "install the package uidmap and give your user 65536 ids in "
-			       "/etc/subuid and /etc/subgid",
-			       "prepare: %s: its packages need more than one user id", rc->from);
+		r = abx_fail(call, ABX_EPERM,
+			     "install the package uidmap and give your user 65536 ids in "
+			     "/etc/subuid and /etc/subgid",
+			     "prepare: %s: its packages need more than one user id", rc->from);
 	if (r == ABX_OK && rc->is_suite && !local_in_path("mmdebstrap"))
-		r = local_fail(call, ABX_EPERM, "install the package mmdebstrap",
-			       "prepare: %s: mmdebstrap is not installed", rc->from);
+		r = abx_fail(call, ABX_EPERM, "install the package mmdebstrap",
+			     "prepare: %s: mmdebstrap is not installed", rc->from);
 	if (r == ABX_OK && p->from_fd < 0 && !rc->is_suite) {
 		r = local_source_open(call, rc->from, &rc->src);
 		if (r == ABX_OK)
@@ -136,7 +136,7 @@ static int32_t take_output(struct abx_call *call, int fd, struct tail *t, bool *
 	*ret_more = n > 0;
 	if (n <= 0)
 		return ABX_OK;
-	r = local_host->emit_log(call, ABX_STREAM_STDERR, b, (size_t)n);
+	r = abx_plugin_host->emit_log(call, ABX_STREAM_STDERR, b, (size_t)n);
 	for (ssize_t i = 0; i < n && r == ABX_OK; i++) {
 		if (t->len == TAIL_BYTES) {
 			size_t drop = TAIL_BYTES / 2;
@@ -151,12 +151,12 @@ static int32_t take_output(struct abx_call *call, int fd, struct tail *t, bool *
 			continue;
 		if (strncmp(t->text + t->line, "I: ", 3) == 0) {
 			t->text[t->len - 1] = '\0';
-			r = local_host->progress(call, 0, 0, t->text + t->line + 3);
+			r = abx_plugin_host->progress(call, 0, 0, t->text + t->line + 3);
 			t->text[t->len - 1] = '\n';
 		}
 		t->line = t->len;
 	}
-	return r == ABX_OK ? ABX_OK : local_canceled(call);
+	return r == ABX_OK ? ABX_OK : abx_fail_canceled(call);
 }
 
 static const char *remedy_of(const struct tail *t, const char *from)
@@ -201,8 +201,8 @@ static int32_t fail_bootstrap(struct abx_call *call, const struct lb_msg *m, str
 	for (char *at = text + start; *at; at++)
 		if ((unsigned char)*at < ' ')
 			*at = ' ';
-	return local_fail(call, m->code < 0 ? m->code : ABX_EIO, remedy, "prepare: %s: %s%s", from,
-			  m->text, text + start);
+	return abx_fail(call, m->code < 0 ? m->code : ABX_EIO, remedy, "prepare: %s: %s%s", from,
+			m->text, text + start);
 }
 
 static int32_t follow(struct abx_call *call, const struct local_helper *h, int log_fd,
@@ -218,7 +218,7 @@ static int32_t follow(struct abx_call *call, const struct local_helper *h, int l
 		struct pollfd p[] = {{.fd = h->status_fd, .events = POLLIN},
 				     {.fd = more ? log_fd : -1, .events = POLLIN}};
 
-		r = local_poll(call, p, ABX_N_ELEMENTS(p), -1);
+		r = abx_call_poll(call, p, ABX_N_ELEMENTS(p), -1);
 		if (r == ABX_OK && p[1].revents)
 			r = take_output(call, log_fd, &t, &more);
 		if (r == ABX_OK && p[0].revents)
@@ -265,7 +265,7 @@ static int32_t bootstrap(struct abx_session *s, struct abx_call *call, int dir_f
 	if (e == 0 && pipe2(p, O_CLOEXEC) < 0)
 		e = -errno;
 	if (e < 0)
-		r = local_fail_errno(call, -e, "prepare: %s", rc->from);
+		r = abx_fail_errno(call, -e, "prepare: %s", rc->from);
 	a.program = s->box_helper;
 	a.path = rc->from;
 	a.argv = (const char *const *)su.argv;
@@ -311,10 +311,10 @@ static int32_t make(struct abx_session *s, struct abx_call *call, struct recipe 
 		return local_image_from(s, call, &rc->src, key, &ret->size_bytes, ret_lock);
 	}
 	if (random_key(key) < 0)
-		return local_fail_errno(call, EIO, "random number");
+		return abx_fail_errno(call, EIO, "random number");
 	lock = local_image_lock_fd(s, key);
 	if (lock < 0)
-		return local_fail_errno(call, errno, "image: lock");
+		return abx_fail_errno(call, errno, "image: lock");
 	r = local_image_lock(call, lock, LOCK_EX);
 	if (r == ABX_OK)
 		r = local_image_make(s, call, key, rc->is_suite ? bootstrap : local_source_unpack,
@@ -342,7 +342,7 @@ static int32_t make_and_record(struct abx_session *s, struct abx_call *call, str
 	p.key = key;
 	e = local_prepared_write(s, &p, rc->req->labels, rc->req->n_labels);
 	if (e < 0)
-		return local_fail_errno(call, -e, "prepare: %s: write its record", rc->name);
+		return abx_fail_errno(call, -e, "prepare: %s: write its record", rc->name);
 	local_image_collect(s, call, key);
 	return ABX_OK;
 }
@@ -385,7 +385,7 @@ int32_t local_prepare(struct abx_session *s, struct abx_call *call, const struct
 	if (r != ABX_OK)
 		return r;
 	if (local_prepared_open(s, rc.name, &done) < 0)
-		return local_fail(call, ABX_EIO, NULL, "prepare: %s: its record", rc.name);
+		return abx_fail(call, ABX_EIO, NULL, "prepare: %s: its record", rc.name);
 	r = local_prepared_emit(s, call, &done);
 	local_prepared_release(&done);
 	return r;

@@ -39,9 +39,9 @@ int32_t local_prepared_check_name(struct abx_call *call, const char *name)
 		good = (unsigned char)*p > ' ' && *p != 0x7f;
 	if (good && name[0] != '/')
 		return ABX_OK;
-	return local_fail(call, ABX_EINVAL, NULL,
-			  "image: %.100s: not a name (1 to %d bytes, no space, no slash first)",
-			  name ? name : "", NAME_MAX_BYTES);
+	return abx_fail(call, ABX_EINVAL, NULL,
+			"image: %.100s: not a name (1 to %d bytes, no space, no slash first)",
+			name ? name : "", NAME_MAX_BYTES);
 }
 
 void local_prepared_release(struct local_prepared *p)
@@ -174,7 +174,7 @@ int32_t local_prepared_lock(const struct abx_session *s, struct abx_call *call, 
 	file_name(name, ".lock", file);
 	fd = openat(s->prepared_fd, file, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return local_fail_errno(call, errno, "image: lock");
+		return abx_fail_errno(call, errno, "image: lock");
 	r = local_image_lock(call, fd, LOCK_EX);
 	if (r == ABX_OK)
 		*ret_fd = fd;
@@ -200,7 +200,7 @@ int32_t local_prepared_emit(const struct abx_session *s, struct abx_call *call,
 	local_labels_get(p->labels, &labels);
 	sn.labels = labels.kv;
 	sn.n_labels = labels.n;
-	return local_host->emit_snapshot(call, &sn);
+	return abx_plugin_host->emit_snapshot(call, &sn);
 }
 
 struct listing {
@@ -240,8 +240,8 @@ int32_t local_image_delete(struct abx_session *s, struct abx_call *call, const c
 		return r;
 	e = local_prepared_open(s, ref, &p);
 	if (e == -ENOENT)
-		return local_fail(call, ABX_ENOTFOUND, NULL, "image: %s: there is no such image",
-				  ref);
+		return abx_fail(call, ABX_ENOTFOUND, NULL, "image: %s: there is no such image",
+				ref);
 	/* A damaged record can only be removed. */
 	if (e == 0)
 		(void)snprintf(key, sizeof(key), "%s", p.key);
@@ -249,17 +249,17 @@ int32_t local_image_delete(struct abx_session *s, struct abx_call *call, const c
 	if (*key) {
 		lock = local_image_lock_fd(s, key);
 		if (lock < 0)
-			return local_fail_errno(call, errno, "image: lock");
+			return abx_fail_errno(call, errno, "image: lock");
 		if (flock(lock, LOCK_EX | LOCK_NB) < 0)
-			return local_fail(call, ABX_ESTATE, "try again",
-					  "image: %s: a box is being made of it", ref);
+			return abx_fail(call, ABX_ESTATE, "try again",
+					"image: %s: a box is being made of it", ref);
 		if (local_image_user(s, key, user, sizeof(user)))
-			return local_fail(call, ABX_ESTATE, "destroy that first",
-					  "image: %s: %s has it", ref, user);
+			return abx_fail(call, ABX_ESTATE, "destroy that first",
+					"image: %s: %s has it", ref, user);
 	}
 	e = local_prepared_remove(s, ref);
 	if (e < 0)
-		return local_fail_errno(call, -e, "image: %s: remove", ref);
+		return abx_fail_errno(call, -e, "image: %s: remove", ref);
 	if (*key && !local_prepared_uses(s, key))
 		r = local_remove_tree(s, call, s->images_fd, key, ".");
 	return r;

@@ -20,21 +20,21 @@
 static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
 {
 	if (p->size && *p->size)
-		return local_fail(call, ABX_ENOTSUP, "use --cpu, --memory, --disk and --pids",
-				  "--size: this machine has no sizes with a name");
+		return abx_fail(call, ABX_ENOTSUP, "use --cpu, --memory, --disk and --pids",
+				"--size: this machine has no sizes with a name");
 	if (p->location && *p->location)
-		return local_fail(call, ABX_ENOTSUP, "leave it out",
-				  "--location: a local box is on this machine");
+		return abx_fail(call, ABX_ENOTSUP, "leave it out",
+				"--location: a local box is on this machine");
 	if (p->inbound && *p->inbound)
-		return local_fail(call, ABX_ENOTSUP, "leave them out",
-				  "who may connect to a box cannot be restricted: its ports are at "
-				  "loopback ports of this machine");
+		return abx_fail(call, ABX_ENOTSUP, "leave them out",
+				"who may connect to a box cannot be restricted: its ports are at "
+				"loopback ports of this machine");
 	if (p->flags & ABX_PROV_PRIVATE_URLS)
-		return local_fail(call, ABX_ENOTSUP, "leave it out, or publish no port",
-				  "--private-urls: every user of this machine can connect to its "
-				  "loopback ports");
+		return abx_fail(call, ABX_ENOTSUP, "leave it out, or publish no port",
+				"--private-urls: every user of this machine can connect to its "
+				"loopback ports");
 	if (p->flags)
-		return local_fail(call, ABX_ENOTSUP, NULL, "unknown flags %#x", p->flags);
+		return abx_fail(call, ABX_ENOTSUP, NULL, "unknown flags %#x", p->flags);
 	return ABX_OK;
 }
 
@@ -186,7 +186,7 @@ static int32_t make_or_adopt(struct abx_session *s, struct abx_call *call, const
 	if (r == 0)
 		return ABX_OK;
 	if (r != -EEXIST)
-		return local_fail_errno(call, -r, "box %s: make it", id);
+		return abx_fail_errno(call, -r, "box %s: make it", id);
 	/* The same attempt again: what it made the first time is the answer. */
 	e = local_open(s, call, id, b);
 	return e == ABX_OK ? local_lock(s, call, b) : e;
@@ -204,9 +204,9 @@ static int32_t open_snapshot(struct abx_session *s, struct abx_call *call, const
 	e = local_snapshot_open(s, ref, &n);
 	/* Not "not found", which would be about a box. */
 	if (e == -ENOENT)
-		return local_fail(call, ABX_EINVAL, NULL, "snapshot %.64s: there is none", ref);
+		return abx_fail(call, ABX_EINVAL, NULL, "snapshot %.64s: there is none", ref);
 	if (e < 0)
-		return local_fail_errno(call, -e, "snapshot %s: its record", ref);
+		return abx_fail_errno(call, -e, "snapshot %s: its record", ref);
 	ret->snapshot = ref;
 	ret->chain = n.chain;
 	if (n.image) {
@@ -224,14 +224,13 @@ static int32_t choose_id(struct abx_call *call, const struct abx_provision *p, c
 
 	if (p->idempotency_key) {
 		if (!local_id_valid(p->idempotency_key))
-			return local_fail(call, ABX_EINVAL, NULL,
-					  "idempotency key: not 1 to %d of [0-9a-z-]",
-					  LOCAL_ID_MAX);
+			return abx_fail(call, ABX_EINVAL, NULL,
+					"idempotency key: not 1 to %d of [0-9a-z-]", LOCAL_ID_MAX);
 		(void)snprintf(id, size, "%s", p->idempotency_key);
 		return ABX_OK;
 	}
 	if (getrandom(nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
-		return local_fail_errno(call, EIO, "random number");
+		return abx_fail_errno(call, EIO, "random number");
 	(void)snprintf(id, size, "%016llx%016llx", (unsigned long long)nonce[0],
 		       (unsigned long long)nonce[1]);
 	return ABX_OK;
@@ -252,9 +251,9 @@ static int32_t choose_network(struct abx_session *s, struct abx_call *call,
 	const char *network = option(p, "network", s->network);
 
 	if (local_net_carrier(network, ret_pasta) < 0)
-		return local_fail(call, ABX_EINVAL, NULL,
-				  "local.network: %s: neither " LOCAL_SLIRP " nor " LOCAL_PASTA,
-				  network);
+		return abx_fail(call, ABX_EINVAL, NULL,
+				"local.network: %s: neither " LOCAL_SLIRP " nor " LOCAL_PASTA,
+				network);
 	return local_net_check(call, p, *ret_pasta);
 }
 
@@ -298,7 +297,7 @@ static void say_what_is_missing(const struct abx_session *s, const struct local_
 		       "cannot be installed: others of this machine can enter what is mounted for "
 		       "writing (chmod 700 it)";
 	if (text)
-		local_host->log(local_host->ctx, ABX_LOG_WARN, "local", text);
+		abx_plugin_host->log(abx_plugin_host->ctx, ABX_LOG_WARN, "local", text);
 }
 
 int32_t local_provision(struct abx_session *s, struct abx_call *call,
@@ -357,7 +356,7 @@ int32_t local_probe(struct abx_session *s, struct abx_call *call, const char *im
 	if (e == 0)
 		e = local_make_box_dir(s, b.dir_fd, "layers");
 	if (e < 0)
-		r = local_fail_errno(call, -e, "state directory");
+		r = abx_fail_errno(call, -e, "state directory");
 	if (r == ABX_OK)
 		a.fd_live = openat(b.dir_fd, "live", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
 	(void)snprintf(layers, sizeof(layers), "tmp/%s/layers", tmp);
@@ -371,7 +370,7 @@ int32_t local_probe(struct abx_session *s, struct abx_call *call, const char *im
 		local_plan_add(&plan, LB_PLAN_IMAGE, "images/%s/root", image);
 	}
 	if (plan.failed)
-		r = local_fail(call, ABX_ENOMEM, NULL, "out of memory");
+		r = abx_fail(call, ABX_ENOMEM, NULL, "out of memory");
 	a.argv = (const char *const *)plan.argv;
 	if (r == ABX_OK)
 		r = local_helper_start(s, call, &a, &h);

@@ -131,7 +131,8 @@ static void find_lost(const struct local_box *b, struct local_run *run)
 			     ": damaged or missing; the box is found, but not "
 			     "when it expires (stop and start it)",
 			     b->id);
-		local_host->log(local_host->ctx, ABX_LOG_WARN, "local", abx_buf_str(&text));
+		abx_plugin_host->log(abx_plugin_host->ctx, ABX_LOG_WARN, "local",
+				     abx_buf_str(&text));
 	}
 	if (d)
 		(void)closedir(d);

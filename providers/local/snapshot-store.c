@@ -164,13 +164,12 @@ int32_t local_snapshot_emit(const struct abx_session *s, struct abx_call *call, 
 	int32_t r;
 
 	if (e == -ENOENT)
-		return local_fail(call, ABX_ENOTFOUND, NULL,
-				  "snapshot %.64s: there is no such snapshot", ref ? ref : "");
+		return abx_fail(call, ABX_ENOTFOUND, NULL,
+				"snapshot %.64s: there is no such snapshot", ref ? ref : "");
 	if (e < 0 && e != -EPROTO)
-		return local_fail_errno(call, -e, "snapshot %s: its record", ref);
+		return abx_fail_errno(call, -e, "snapshot %s: its record", ref);
 	if (e < 0)
-		return local_fail(call, ABX_EPROTO, "delete it", "snapshot %s: damaged record",
-				  ref);
+		return abx_fail(call, ABX_EPROTO, "delete it", "snapshot %s: damaged record", ref);
 	local_labels_get(n.labels, &labels);
 	out.ref = n.ref;
 	out.name = n.name;
@@ -181,7 +180,7 @@ int32_t local_snapshot_emit(const struct abx_session *s, struct abx_call *call, 
 	out.n_labels = labels.n;
 	out.size_bytes = n.size_bytes < 0 ? 0 : (uint64_t)n.size_bytes;
 	out.flags = n.flags;
-	r = local_host->emit_snapshot(call, &out);
+	r = abx_plugin_host->emit_snapshot(call, &out);
 	local_snapshot_release(&n);
 	return r;
 }
@@ -209,7 +208,7 @@ static int list_one(void *ctx, const char *ref, const struct local_snapshot *n)
 
 	/* Damaged: it has no labels any more, yet it must be found. */
 	if (!n && (!l->req || !l->req->n_labels))
-		l->r = local_host->emit_snapshot(l->call, &damaged);
+		l->r = abx_plugin_host->emit_snapshot(l->call, &damaged);
 	else if (n && local_labels_match(n->labels, l->req))
 		l->r = local_snapshot_emit(l->s, l->call, n->ref);
 	/* Deleted a moment ago. */
@@ -227,7 +226,7 @@ int32_t local_snapshot_list(struct abx_session *s, struct abx_call *call,
 
 	if (r != ABX_OK || l.r != ABX_OK)
 		return r != ABX_OK ? r : l.r;
-	return e < 0 ? local_fail_errno(call, -e, "snapshots: a record") : ABX_OK;
+	return e < 0 ? abx_fail_errno(call, -e, "snapshots: a record") : ABX_OK;
 }
 
 static bool has_layer(const struct local_chain *c, const char *lid)
@@ -272,7 +271,7 @@ int32_t local_snapshot_delete(struct abx_session *s, struct abx_call *call, cons
 		local_snapshot_release(&n);
 		if (dir >= 0)
 			(void)abx_fs_remove_tree(s->tmp_fd, tmp);
-		return local_fail_errno(call, -r, "snapshot %s: delete", ref);
+		return abx_fail_errno(call, -r, "snapshot %s: delete", ref);
 	}
 	if (!is_below_its_box(s, &n))
 		local_layers_collect(s, call);

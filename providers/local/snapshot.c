@@ -71,7 +71,7 @@ static int32_t merge(struct making *m, struct local_helper_args *a, const char *
 	int e = local_make_box_dir(m->s, m->dir_fd, "layers");
 
 	if (e < 0)
-		return local_fail_errno(m->call, -e, "state directory");
+		return abx_fail_errno(m->call, -e, "state directory");
 	(void)snprintf(path, sizeof(path), "layers/%s", lid);
 	a->req.op = LB_OP_MERGE;
 	a->program = m->s->box_helper;
@@ -111,7 +111,7 @@ static int32_t flatten(struct making *m)
 	for (size_t i = 0; i < m->chain.n; i++)
 		local_plan_add(&plan, "layers", "%s", m->chain.lid[i]);
 	if (plan.failed)
-		r = local_fail(m->call, ABX_ENOMEM, NULL, "out of memory");
+		r = abx_fail(m->call, ABX_ENOMEM, NULL, "out of memory");
 	for (size_t i = 0; i < plan.n; i++)
 		*strchr(plan.argv[i], ':') = '/';
 	a.argv = (const char *const *)plan.argv;
@@ -196,7 +196,7 @@ static int32_t seal_stopped(struct making *m, bool *ret_done)
 	(void)snprintf(own, sizeof(own), "boxes/%s/layers", m->b.id);
 	local_plan_add(&plan, LB_PLAN_SEAL, "layers/%s", m->lid);
 	if (r == ABX_OK && plan.failed)
-		r = local_fail(m->call, ABX_ENOMEM, NULL, "out of memory");
+		r = abx_fail(m->call, ABX_ENOMEM, NULL, "out of memory");
 	a.program = m->s->box_helper;
 	a.path = own;
 	a.argv = (const char *const *)plan.argv;
@@ -233,7 +233,7 @@ static int32_t open_swap(struct making *m, struct local_helper_args *a, struct l
 		openat(m->b.dir_fd, LOCAL_SWAP, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (a->fd_in < 0 || a->fd_out < 0 || a->fd_live < 0 ||
 	    flock(a->fd_live, LOCK_EX | LOCK_NB) < 0 || pwrite(a->fd_live, "\n", 1, 0) != 1)
-		return local_fail_errno(m->call, errno, "snapshot of box %s", m->b.id);
+		return abx_fail_errno(m->call, errno, "snapshot of box %s", m->b.id);
 	a->program = m->s->box_helper;
 	a->argv = (const char *const *)plan->argv;
 	a->fd_box = m->run.pidfd;
@@ -309,7 +309,7 @@ static int32_t seal_running(struct making *m, bool alone, bool *ret_done)
 	int e = local_chain_write(&m->b, &m->chain, m->lid);
 
 	if (e < 0)
-		return local_fail_errno(m->call, -e, "box %s: write chain.json", m->b.id);
+		return abx_fail_errno(m->call, -e, "box %s: write chain.json", m->b.id);
 	if (alone && !(m->run.flags & LB_F_READ_ONLY))
 		r = swap_running(m, ret_done);
 	if (r == ABX_OK && !*ret_done)
@@ -349,7 +349,7 @@ static int32_t make_layer(struct making *m, bool may_stop)
 	m->flags |= ABX_SNAP_SOURCE_STOPPED;
 	e = local_chain_write(&m->b, &m->chain, m->lid);
 	if (e < 0)
-		return local_fail_errno(m->call, -e, "box %s: write chain.json", m->b.id);
+		return abx_fail_errno(m->call, -e, "box %s: write chain.json", m->b.id);
 	r = seal_stopped(m, &done);
 	return r == ABX_OK && !done ? copy(m) : r;
 }
@@ -378,7 +378,7 @@ static int32_t record(struct making *m, const struct abx_snapshot_req *req,
 		e = -errno;
 	if (e == 0)
 		e = local_snapshot_write(m->s, &n, req->labels, req->n_labels);
-	return e < 0 ? local_fail_errno(m->call, -e, "snapshot of box %s", m->b.id) : ABX_OK;
+	return e < 0 ? abx_fail_errno(m->call, -e, "snapshot of box %s", m->b.id) : ABX_OK;
 }
 
 /* Whoever began to start it held our lock, and died. */
@@ -412,14 +412,14 @@ static int32_t begin(struct making *m, const char *id)
 		r = hold_stopped(m);
 	/* It may be started again, and nobody knows how. */
 	if (e == 0 && m->run.lost)
-		r = local_fail(m->call, ABX_ESTATE, "stop and start it",
-			       "box %s: run.json is damaged or missing", m->b.id);
+		r = abx_fail(m->call, ABX_ESTATE, "stop and start it",
+			     "box %s: run.json is damaged or missing", m->b.id);
 	if (r != ABX_OK)
 		return r;
 	if (e == 0)
 		e = local_chain_read(m->s, &m->b, &m->chain);
 	if (e < 0)
-		return local_fail_errno(m->call, -e, "snapshot of box %s", m->b.id);
+		return abx_fail_errno(m->call, -e, "snapshot of box %s", m->b.id);
 	return m->chain.n >= CHAIN_LIMIT ? flatten(m) : ABX_OK;
 }
 
@@ -454,8 +454,7 @@ int32_t local_snapshot_create(struct abx_session *s, struct abx_call *call,
 	int32_t r;
 
 	if (req->flags & ~(ABX_SNAPREQ_DISK_ONLY | ABX_SNAPREQ_STOP))
-		return local_fail(call, ABX_ENOTSUP, NULL, "snapshot: unknown flags %#x",
-				  req->flags);
+		return abx_fail(call, ABX_ENOTSUP, NULL, "snapshot: unknown flags %#x", req->flags);
 	r = begin(&m, sb->id);
 	if (r == ABX_OK) {
 		local_limits_make_room(&m.b, true);

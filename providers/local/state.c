@@ -276,12 +276,12 @@ int32_t local_box_lock(const struct abx_session *s, struct abx_call *call,
 		int32_t r;
 
 		if (errno != EWOULDBLOCK)
-			return local_fail_errno(call, errno, "lock box %s", b->id);
-		r = local_host->wait_ms(call, LOCK_POLL_MS);
+			return abx_fail_errno(call, errno, "lock box %s", b->id);
+		r = abx_plugin_host->wait_ms(call, LOCK_POLL_MS);
 		if (r == ABX_ECANCELED)
-			return local_canceled(call);
+			return abx_fail_canceled(call);
 		if (r != ABX_OK)
-			return local_timed_out(call);
+			return abx_fail_timed_out(call);
 	}
 	if (fstat(b->dir_fd, &held) < 0 ||
 	    fstatat(s->boxes_fd, b->id, &named, AT_SYMLINK_NOFOLLOW) < 0 ||
@@ -308,7 +308,7 @@ int32_t local_box_emit(const struct abx_session *s, struct abx_call *call,
 	local_labels_get(b->labels, &labels);
 	sb.labels = labels.kv;
 	sb.n_labels = labels.n;
-	return local_host->emit_sandbox(call, &sb);
+	return abx_plugin_host->emit_sandbox(call, &sb);
 }
 
 /* What boxes have written belongs to ids that only a user namespace can remove. */
@@ -324,7 +324,7 @@ static int32_t empty_inner(const struct abx_session *s, struct abx_call *call, i
 	(void)snprintf(path, sizeof(path), "%s/%s", name, inner);
 	a.fd_box = openat(parent_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (a.fd_box < 0)
-		return errno == ENOENT ? ABX_OK : local_fail_errno(call, errno, "remove %s", name);
+		return errno == ENOENT ? ABX_OK : abx_fail_errno(call, errno, "remove %s", name);
 	a.program = s->box_helper;
 	r = local_helper_start(s, call, &a, &h);
 	if (r == ABX_OK) {
@@ -372,7 +372,7 @@ int32_t local_remove_tree(const struct abx_session *s, struct abx_call *call, in
 			return e;
 	}
 	r = abx_fs_remove_tree(parent_fd, name);
-	return r < 0 ? local_fail_errno(call, -r, "remove %s", name) : ABX_OK;
+	return r < 0 ? abx_fail_errno(call, -r, "remove %s", name) : ABX_OK;
 }
 
 int32_t local_sweep(const struct abx_session *s, struct abx_call *call)
@@ -382,7 +382,7 @@ int32_t local_sweep(const struct abx_session *s, struct abx_call *call)
 	bool found = false;
 
 	if (!d)
-		return local_fail_errno(call, errno, "state directory");
+		return abx_fail_errno(call, errno, "state directory");
 	while ((e = readdir(d))) {
 		int dead;
 

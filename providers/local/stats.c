@@ -39,7 +39,7 @@ static int32_t emit_process(struct abx_call *call, const struct lb_process *p)
 	/* It comes out of the box: it ends where we say. */
 	(void)snprintf(user, sizeof(user), "%.*s", (int)sizeof(user) - 1, p->user);
 	(void)snprintf(command, sizeof(command), "%.*s", (int)sizeof(command) - 1, p->command);
-	return local_host->emit_row(call, row, ABX_N_ELEMENTS(row));
+	return abx_plugin_host->emit_row(call, row, ABX_N_ELEMENTS(row));
 }
 
 /* Records from the helper, whole ones. */
@@ -53,7 +53,7 @@ static int32_t read_processes(struct abx_call *call, int fd, struct totals *t)
 		struct pollfd w = {.fd = fd, .events = POLLIN};
 		ssize_t n;
 
-		r = local_poll(call, &w, 1, -1);
+		r = abx_call_poll(call, &w, 1, -1);
 		if (r != ABX_OK)
 			break;
 		n = read(fd, (char *)&p + have, sizeof(p) - have);
@@ -86,7 +86,7 @@ static int32_t processes(struct abx_session *s, struct abx_call *call, const str
 		return r;
 	if (pipe2(p, O_CLOEXEC) < 0) {
 		abx_cleanup_close(&gate);
-		return local_fail_errno(call, errno, "stats: pipe");
+		return abx_fail_errno(call, errno, "stats: pipe");
 	}
 	a.program = s->box_helper;
 	a.fd_box = run->pidfd;
@@ -123,7 +123,7 @@ static int32_t disk(struct abx_session *s, struct abx_call *call, const struct l
 		return ABX_OK;
 	a.fd_box = openat(b->dir_fd, "layers", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (a.fd_box < 0)
-		return local_fail_errno(call, errno, "box %s: its layers", b->id);
+		return abx_fail_errno(call, errno, "box %s: its layers", b->id);
 	a.program = s->box_helper;
 	r = local_helper_start(s, call, &a, &h);
 	if (r == ABX_OK)
@@ -167,7 +167,7 @@ static int32_t emit_box(struct abx_call *call, const struct totals *t, const str
 		{"disk_limit_bytes", number(text[7], l->disk_bytes)},
 	};
 
-	return local_host->emit_row(call, row, ABX_N_ELEMENTS(row));
+	return abx_plugin_host->emit_row(call, row, ABX_N_ELEMENTS(row));
 }
 
 int32_t local_stats(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb)
@@ -182,7 +182,7 @@ int32_t local_stats(struct abx_session *s, struct abx_call *call, const struct a
 	if (r == ABX_OK) {
 		e = local_limits_read(b.doc, &l);
 		if (e < 0)
-			r = local_fail_errno(call, -e, "box %s: its limits", b.id);
+			r = abx_fail_errno(call, -e, "box %s: its limits", b.id);
 	}
 	if (r == ABX_OK) {
 		(void)local_run_open(s, &b, &run);

@@ -133,15 +133,15 @@ static int32_t ask_once(struct abx_call *call, const struct local_box *b,
 
 	*ret_gone = r == -EPIPE || r == -ECONNREFUSED || r == -ECONNRESET;
 	if (r < 0)
-		return local_fail_errno(call, -r, "box %s: its network helper", b->id);
-	e = local_poll(call, &p, 1, ANSWER_WAIT_MS);
+		return abx_fail_errno(call, -r, "box %s: its network helper", b->id);
+	e = abx_call_poll(call, &p, 1, ANSWER_WAIT_MS);
 	if (e != ABX_OK)
 		return e;
 	n = recv(control, ret, sizeof(*ret), MSG_DONTWAIT);
 	*ret_gone = n == 0 || (n < 0 && errno == ECONNRESET);
 	if (n != (ssize_t)sizeof(*ret))
-		return local_fail(call, ABX_EIO, "run the command again",
-				  "box %s: its network helper does not answer", b->id);
+		return abx_fail(call, ABX_EIO, "run the command again",
+				"box %s: its network helper does not answer", b->id);
 	ret->text[sizeof(ret->text) - 1] = '\0';
 	return ABX_OK;
 }
@@ -205,7 +205,7 @@ int32_t local_ports_assign(struct abx_call *call, struct local_box *b)
 		if (r == 0)
 			r = local_net_load(b);
 		if (r < 0)
-			return local_fail_errno(call, -r, "box %s: port %u", b->id, port);
+			return abx_fail_errno(call, -r, "box %s: port %u", b->id, port);
 	}
 	return ABX_OK;
 }
@@ -216,7 +216,7 @@ static int32_t emit(struct abx_call *call, uint32_t port)
 	struct abx_url u = {ABX_INIT(struct abx_url), .flags = ABX_URL_LOOPBACK, .url = text};
 
 	(void)snprintf(text, sizeof(text), "http://127.0.0.1:%u", port);
-	return local_host->emit_url(call, &u);
+	return abx_plugin_host->emit_url(call, &u);
 }
 
 static int32_t open_port(struct abx_session *s, struct abx_call *call, const struct local_box *b,
@@ -236,13 +236,13 @@ static int32_t open_port(struct abx_session *s, struct abx_call *call, const str
 	req.kind = LB_NET_FORWARD;
 	fd = listen_for(b, port, &req.host_port);
 	if (fd < 0)
-		return local_fail_errno(call, -fd, "box %s: a port for %u", b->id, port);
+		return abx_fail_errno(call, -fd, "box %s: a port for %u", b->id, port);
 	e = write_net(b, b->egress, b->deny, port, req.host_port);
 	if (e < 0)
-		return local_fail_errno(call, -e, "box %s: write net.json", b->id);
+		return abx_fail_errno(call, -e, "box %s: write net.json", b->id);
 	r = ask(s, call, b, run, &req, fd, &rep);
 	if (r == ABX_OK && rep.code != ABX_OK)
-		r = local_fail(call, rep.code, NULL, "box %s: port %u: %s", b->id, port, rep.text);
+		r = abx_fail(call, rep.code, NULL, "box %s: port %u: %s", b->id, port, rep.text);
 	*ret_host_port = rep.host_port;
 	return r;
 }
@@ -259,7 +259,7 @@ static int32_t open_running(struct abx_session *s, struct abx_call *call, const 
 		(void)local_run_open(s, b, run);
 	/* It may have been changed while we waited for the lock. */
 	if (r == ABX_OK && local_net_load(b) < 0)
-		r = local_fail(call, ABX_EPROTO, NULL, "box %s: net.json is damaged", id);
+		r = abx_fail(call, ABX_EPROTO, NULL, "box %s: net.json is damaged", id);
 	return r;
 }
 
@@ -272,13 +272,13 @@ int32_t local_url(struct abx_session *s, struct abx_call *call, const struct abx
 	int32_t r;
 
 	if (req->flags & ABX_URLREQ_SIGNED)
-		return local_fail(call, ABX_ENOTSUP, "leave it out",
-				  "--ttl: an address on this machine is not signed");
+		return abx_fail(call, ABX_ENOTSUP, "leave it out",
+				"--ttl: an address on this machine is not signed");
 	if (!req->port || req->port > UINT16_MAX)
-		return local_fail(call, ABX_EINVAL, NULL, "url: %u: not a port", req->port);
+		return abx_fail(call, ABX_EINVAL, NULL, "url: %u: not a port", req->port);
 	r = open_running(s, call, sb->id, &b, &run);
 	if (r == ABX_OK && (run.pidfd < 0 || !run.ready))
-		r = local_fail(call, ABX_ESTATE, "start it", "box %s: it is not running", sb->id);
+		r = abx_fail(call, ABX_ESTATE, "start it", "box %s: it is not running", sb->id);
 	if (r == ABX_OK && local_net_is_host(&b)) {
 		r = emit(call, req->port);
 	} else if (r == ABX_OK) {
@@ -322,7 +322,7 @@ static int32_t apply(struct abx_session *s, struct abx_call *call, struct local_
 	int32_t r;
 
 	if (fd < 0)
-		return local_fail_errno(call, -fd, "egress");
+		return abx_fail_errno(call, -fd, "egress");
 	if (!local_net_alive(b))
 		return local_net_up(s, call, b, run);
 	r = ask(s, call, b, run, &req, fd, &rep);
@@ -333,7 +333,7 @@ static int32_t apply(struct abx_session *s, struct abx_call *call, struct local_
 		return r == ABX_OK ? local_net_up(s, call, b, run) : r;
 	}
 	if (r == ABX_OK && rep.code != ABX_OK)
-		r = local_fail(call, rep.code, NULL, "box %s: egress: %s", b->id, rep.text);
+		r = abx_fail(call, rep.code, NULL, "box %s: egress: %s", b->id, rep.text);
 	return r;
 }
 
@@ -348,7 +348,7 @@ static int32_t change(struct abx_session *s, struct abx_call *call, struct local
 	if (e == 0)
 		e = local_net_load(b);
 	if (e < 0)
-		return local_fail_errno(call, -e, "box %s: write net.json", b->id);
+		return abx_fail_errno(call, -e, "box %s: write net.json", b->id);
 	r = run->pidfd >= 0 ? apply(s, call, b, run) : ABX_OK;
 	/* What is on record is what is in force. */
 	if (r != ABX_OK)
@@ -372,9 +372,8 @@ int32_t local_set_egress(struct abx_session *s, struct abx_call *call, const str
 	if (r == ABX_OK)
 		r = local_net_lists(call, req->allow, req->deny, &egress, &deny);
 	if (r == ABX_OK && (local_net_is_host(&b) || strcmp(egress.data, "host") == 0))
-		r = local_fail(
-			call, ABX_ENOTSUP, "make another box",
-			"egress: host: a box has the host's network from its start or never");
+		r = abx_fail(call, ABX_ENOTSUP, "make another box",
+			     "egress: host: a box has the host's network from its start or never");
 	if (r == ABX_OK)
 		r = change(s, call, &b, &run, egress.data, deny.data);
 	local_run_release(&run);

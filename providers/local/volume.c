@@ -37,9 +37,9 @@ static int32_t check_name(struct abx_call *call, const char *name)
 {
 	if (name && name_valid(name))
 		return ABX_OK;
-	return local_fail(call, ABX_EINVAL, NULL,
-			  "volume: %.80s: not a name (1 to %d of A-Z a-z 0-9 . _ -)",
-			  name ? name : "", NAME_MAX_BYTES);
+	return abx_fail(call, ABX_EINVAL, NULL,
+			"volume: %.80s: not a name (1 to %d of A-Z a-z 0-9 . _ -)",
+			name ? name : "", NAME_MAX_BYTES);
 }
 
 static int32_t take_lock(struct abx_call *call, int fd, int how, const char *name)
@@ -48,12 +48,12 @@ static int32_t take_lock(struct abx_call *call, int fd, int how, const char *nam
 		int32_t r;
 
 		if (errno != EWOULDBLOCK)
-			return local_fail_errno(call, errno, "volume: %s: lock", name);
-		r = local_host->wait_ms(call, LOCK_POLL_MS);
+			return abx_fail_errno(call, errno, "volume: %s: lock", name);
+		r = abx_plugin_host->wait_ms(call, LOCK_POLL_MS);
 		if (r == ABX_ECANCELED)
-			return local_canceled(call);
+			return abx_fail_canceled(call);
 		if (r != ABX_OK)
-			return local_timed_out(call);
+			return abx_fail_timed_out(call);
 	}
 	return ABX_OK;
 }
@@ -69,7 +69,7 @@ static int32_t open_locked(const struct abx_session *s, struct abx_call *call, c
 
 	if (fd < 0)
 		return errno == ENOENT ? ABX_ENOTFOUND
-				       : local_fail_errno(call, errno, "volume: %s", name);
+				       : abx_fail_errno(call, errno, "volume: %s", name);
 	r = take_lock(call, fd, how, name);
 	if (r != ABX_OK)
 		return r;
@@ -92,7 +92,7 @@ int32_t local_volumes_lock(const struct abx_session *s, struct abx_call *call,
 			   const struct abx_provision *p, struct local_volumes *ret)
 {
 	struct local_volumes v = {calloc(p->n_volumes + 1, sizeof(*v.fd)), 0};
-	int32_t r = v.fd ? ABX_OK : local_fail(call, ABX_ENOMEM, NULL, "out of memory");
+	int32_t r = v.fd ? ABX_OK : abx_fail(call, ABX_ENOMEM, NULL, "out of memory");
 
 	while (r == ABX_OK && v.n < p->n_volumes) {
 		const char *name = p->volumes[v.n].key;
@@ -102,8 +102,8 @@ int32_t local_volumes_lock(const struct abx_session *s, struct abx_call *call,
 			r = open_locked(s, call, name, LOCK_SH, &v.fd[v.n]);
 		/* Not "not found", which would be about a box. */
 		if (r == ABX_ENOTFOUND)
-			r = local_fail(call, ABX_EINVAL, "make it first",
-				       "volume: %s: there is no such volume", name);
+			r = abx_fail(call, ABX_EINVAL, "make it first",
+				     "volume: %s: there is no such volume", name);
 		if (r == ABX_OK)
 			v.n++;
 	}
@@ -172,7 +172,7 @@ static int32_t emit(const struct abx_session *s, struct abx_call *call, const ch
 		local_labels_get(labels, &list);
 		res.labels = list.kv;
 		res.n_labels = list.n;
-		r = local_host->emit_resource(call, &res, ABX_PHASE_EXISTS);
+		r = abx_plugin_host->emit_resource(call, &res, ABX_PHASE_EXISTS);
 	}
 	cJSON_Delete(doc);
 	return r;
@@ -191,8 +191,8 @@ int32_t local_volume_ensure(struct abx_session *s, struct abx_call *call,
 	int e;
 
 	if (r == ABX_OK && req->size && *req->size)
-		r = local_fail(call, ABX_ENOTSUP, "make it without a size",
-			       "volume: %s: provider local keeps no size", req->name);
+		r = abx_fail(call, ABX_ENOTSUP, "make it without a size",
+			     "volume: %s: provider local keeps no size", req->name);
 	if (r == ABX_OK)
 		r = local_ids_check(s, call, "volume");
 	if (r == ABX_OK)
@@ -201,12 +201,12 @@ int32_t local_volume_ensure(struct abx_session *s, struct abx_call *call,
 		return r;
 	if (faccessat(s->volumes_fd, req->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return emit(s, call, req->name, NULL);
-	r = local_host->emit_resource(call, &res, ABX_PHASE_INTENT);
+	r = abx_plugin_host->emit_resource(call, &res, ABX_PHASE_INTENT);
 	if (r != ABX_OK)
 		return r;
 	e = make_volume(s, req);
 	if (e < 0 && e != -EEXIST)
-		return local_fail_errno(call, -e, "volume: %s: make it", req->name);
+		return abx_fail_errno(call, -e, "volume: %s: make it", req->name);
 	return emit(s, call, req->name, NULL);
 }
 
@@ -218,7 +218,7 @@ int32_t local_volume_list(struct abx_session *s, struct abx_call *call,
 	int32_t r = ABX_OK;
 
 	if (!d)
-		return local_fail_errno(call, errno, "state directory");
+		return abx_fail_errno(call, errno, "state directory");
 	while (r == ABX_OK && (e = readdir(d)))
 		if (name_valid(e->d_name))
 			r = emit(s, call, e->d_name, req);
@@ -239,16 +239,16 @@ int32_t local_volume_delete(struct abx_session *s, struct abx_call *call, const 
 	if (r == ABX_OK)
 		r = open_locked(s, call, id, LOCK_EX, &fd);
 	if (r == ABX_ENOTFOUND)
-		return local_fail(call, r, NULL, "volume: %s: there is no such volume", id);
+		return abx_fail(call, r, NULL, "volume: %s: there is no such volume", id);
 	if (r == ABX_OK && local_box_uses(s, local_mounts_use_volume, id, user, sizeof(user)))
-		r = local_fail(call, ABX_ESTATE, "destroy that box first",
-			       "volume: %s: box %s has it", id, user);
+		r = abx_fail(call, ABX_ESTATE, "destroy that box first",
+			     "volume: %s: box %s has it", id, user);
 	if (r != ABX_OK)
 		return r;
 	(void)snprintf(tmp, sizeof(tmp), "volume-%s", id);
 	/* From here on it is gone; what is left is swept by anybody if we die. */
 	if (renameat(s->volumes_fd, id, s->tmp_fd, tmp) < 0)
-		return local_fail_errno(call, errno, "volume: %s: remove", id);
+		return abx_fail_errno(call, errno, "volume: %s: remove", id);
 	r = local_remove_tree(s, call, s->tmp_fd, tmp, "data");
-	return r == ABX_OK ? local_host->emit_resource(call, &res, ABX_PHASE_GONE) : r;
+	return r == ABX_OK ? abx_plugin_host->emit_resource(call, &res, ABX_PHASE_GONE) : r;
 }

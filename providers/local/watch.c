@@ -107,7 +107,7 @@ static int32_t look_at(struct watcher *w, const char *id)
 		e = add(w, id);
 	if (!e) {
 		local_box_release(&b);
-		return local_fail(w->call, ABX_ENOMEM, NULL, "out of memory");
+		return abx_fail(w->call, ABX_ENOMEM, NULL, "out of memory");
 	}
 	/* Watched before it is looked at: nothing falls in between. */
 	if (is_new)
@@ -165,7 +165,7 @@ static int32_t look_at_all(struct watcher *w)
 	int32_t r = ABX_OK;
 
 	if (!d)
-		return local_fail_errno(w->call, errno, "state directory");
+		return abx_fail_errno(w->call, errno, "state directory");
 	w->starting = false;
 	for (size_t i = 0; i < w->n; i++)
 		w->v[i].there = false;
@@ -197,7 +197,7 @@ static int open_watcher(struct watcher *w)
 static int32_t wait_for_change(struct watcher *w)
 {
 	struct pollfd p = {.fd = w->epoll_fd, .events = POLLIN};
-	int32_t r = local_poll(w->call, &p, 1, w->starting ? STARTING_MS : -1);
+	int32_t r = abx_call_poll(w->call, &p, 1, w->starting ? STARTING_MS : -1);
 	struct epoll_event ev[16];
 	char events[4096];
 
@@ -214,7 +214,7 @@ int32_t local_watch(struct abx_session *s, struct abx_call *call, const struct a
 	struct watcher w = {
 		.s = s, .call = call, .req = req, .inotify_fd = -1, .epoll_fd = -1, .quiet = true};
 	int e = open_watcher(&w);
-	int32_t r = e < 0 ? local_fail_errno(call, -e, "watch") : look_at_all(&w);
+	int32_t r = e < 0 ? abx_fail_errno(call, -e, "watch") : look_at_all(&w);
 
 	w.quiet = false;
 	while (r == ABX_OK) {

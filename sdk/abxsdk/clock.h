@@ -20,4 +20,10 @@ static inline int64_t abx_monotonic_ms(void)
 	return abx_clock_ms(CLOCK_MONOTONIC);
 }
 
+/* The wall clock, as expiries are. */
+static inline int64_t abx_realtime_ms(void)
+{
+	return abx_clock_ms(CLOCK_REALTIME);
+}
+
 #endif

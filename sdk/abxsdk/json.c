@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#define TEXT_MAX ((size_t)64 << 10)
 #define EXACT_INTEGER_MAX 9007199254740992.0 /* 2^53 */
 
 int abx_json_parse(const char *text, size_t len, size_t max, cJSON **ret_doc)
@@ -82,6 +83,20 @@ int abx_json_obj(const cJSON *obj, const char *key, const cJSON **ret)
 		return -EPROTO;
 	*ret = m;
 	return 0;
+}
+
+const char *abx_json_get_text(const cJSON *obj, const char *key)
+{
+	const char *text = NULL;
+
+	return abx_json_str(obj, key, TEXT_MAX, &text) == 0 && text ? text : "";
+}
+
+const cJSON *abx_json_get_part(const cJSON *obj, const char *key)
+{
+	const cJSON *part = NULL;
+
+	return obj && abx_json_obj(obj, key, &part) == 0 ? part : NULL;
 }
 
 int abx_json_each_str(const cJSON *obj, int (*visit)(void *ctx, const char *key, const char *value),

@@ -39,6 +39,10 @@ int abx_json_bool(const cJSON *obj, const char *key, bool dflt, bool *ret);
 /* Absent: 0 and *ret = NULL. */
 int abx_json_obj(const cJSON *obj, const char *key, const cJSON **ret);
 
+/* What is missing or nonsense (or longer than 64 KiB) is "" or NULL; `obj` may be NULL. */
+const char *abx_json_get_text(const cJSON *obj, const char *key);
+const cJSON *abx_json_get_part(const cJSON *obj, const char *key);
+
 /* Visit each member of an object whose values are all strings; `obj` may be NULL. */
 int abx_json_each_str(const cJSON *obj, int (*visit)(void *ctx, const char *key, const char *value),
 		      void *ctx);
