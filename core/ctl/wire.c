@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+#include "abxsdk/base64.h"
 
 static void store_u16(unsigned char *p, uint16_t v)
 {
@@ -28,26 +28,6 @@ uint32_t abx_wire_u32(const unsigned char *p)
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static void add_base64(struct abx_buf *to, const unsigned char *p, size_t len)
-{
-	char *out = abx_buf_reserve(to, (len + 2) / 3 * 4);
-	size_t n = 0;
-
-	if (!out)
-		return;
-	for (size_t i = 0; i < len; i += 3) {
-		uint32_t v = (uint32_t)p[i] << 16;
-
-		v |= i + 1 < len ? (uint32_t)p[i + 1] << 8 : 0;
-		v |= i + 2 < len ? p[i + 2] : 0;
-		out[n++] = digits[v >> 18];
-		out[n++] = digits[v >> 12 & 63];
-		out[n++] = i + 1 < len ? digits[v >> 6 & 63] : '=';
-		out[n++] = i + 2 < len ? digits[v & 63] : '=';
-	}
-	abx_buf_commit(to, n);
-}
-
 static void put_one(struct abx_wire_out *o, struct abx_buf *to, enum abx_wire_kind kind,
 		    const void *data, size_t len)
 {
@@ -65,7 +45,7 @@ static void put_one(struct abx_wire_out *o, struct abx_buf *to, enum abx_wire_ki
 	if (len)
 		memcpy(frame + ABX_WIRE_HEADER_BYTES, data, len);
 	abx_buf_addc(to, '=');
-	add_base64(to, frame, ABX_WIRE_HEADER_BYTES + len);
+	abx_base64_add(to, frame, ABX_WIRE_HEADER_BYTES + len);
 	abx_buf_addc(to, '\n');
 	explicit_bzero(frame, sizeof(frame));
 }

@@ -9,7 +9,6 @@
 #include "abxsdk/spawn.h"
 #include "abxsdk/suite.h"
 #include "providers/docker/docker.h"
-#include "providers/docker/move.h"
 
 #define TAIL_BYTES ((size_t)600)
 

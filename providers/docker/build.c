@@ -14,7 +14,6 @@
 #include "abxsdk/tar.h"
 #include "providers/docker/docker.h"
 #include "providers/docker/lines.h"
-#include "providers/docker/move.h"
 
 #define QUERY_MAX_BYTES ((size_t)1 << 20)
 #define REPOSITORY "agentbox"

@@ -21,6 +21,7 @@
 #include "abxsdk/buf.h"
 #include "abxsdk/http.h"
 #include "abxsdk/json.h"
+#include "abxsdk/move.h"
 #include "abxsdk/plugin.h"
 #include "agentbox/cloud_backend.h"
 
@@ -205,6 +206,15 @@ bool docker_env_has(const cJSON *array, const char *pair);
 void docker_env_remove(const struct abx_session *s, const char *id);
 
 /* files.c */
+/* Runs the scripts of an abx_move, whose ctx is this. */
+struct docker_mover {
+	struct abx_session *s;
+	const struct abx_sandbox *sb;
+};
+int32_t docker_move_exec(const struct abx_move *m, const struct abx_exec *req,
+			 struct abx_exit *ret);
+/* A file without a name in the state directory. */
+int32_t docker_scratch(const struct abx_session *s, struct abx_call *call, int *ret_fd);
 int32_t docker_upload(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		      const struct abx_transfer *t);
 int32_t docker_download(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,

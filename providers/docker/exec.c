@@ -9,9 +9,9 @@
 #include <poll.h>
 #include <string.h>
 
+#include "abxsdk/words.h"
 #include "providers/docker/docker.h"
 #include "providers/docker/frames.h"
-#include "providers/docker/words.h"
 
 #define CHUNK_BYTES 65536
 #define HELD_BYTES 2048
@@ -56,15 +56,36 @@ static int add_env(const struct abx_session *s, const char *id, const struct abx
 	if (r == 0 && !docker_env_has(env, "HOSTNAME="))
 		(void)cJSON_AddItemToArray(env, cJSON_CreateString("HOSTNAME"));
 	cJSON_ArrayForEach(item, env)
-		if (r == 0 && !docker_is_utf8(item->valuestring))
+		if (r == 0 && !abx_is_utf8(item->valuestring))
 			r = -EILSEQ;
 	return r;
+}
+
+static cJSON *words_of(const char *const *argv)
+{
+	abx_auto(abx_buf) struct abx_buf script = ABX_BUF_INIT(ABX_WORDS_SCRIPT_MAX);
+	const char *const by_shell[] = {"/bin/sh", "-c", NULL};
+	const bool plain = abx_words_are_utf8(argv);
+	const char *const *words = plain ? argv : by_shell;
+	cJSON *array = cJSON_CreateArray();
+
+	for (size_t i = 0; words[i]; i++)
+		(void)cJSON_AddItemToArray(array, cJSON_CreateString(words[i]));
+	if (plain)
+		return array;
+	abx_words_script(argv, &script);
+	if (!script.failed) {
+		(void)cJSON_AddItemToArray(array, cJSON_CreateString(script.data));
+		return array;
+	}
+	cJSON_Delete(array);
+	return NULL;
 }
 
 static int32_t create(struct running *x, const char *box)
 {
 	const struct abx_exec *req = x->req;
-	cJSON *body = cJSON_CreateObject(), *words = docker_words(req->argv);
+	cJSON *body = cJSON_CreateObject(), *words = words_of(req->argv);
 	/* One that is made twice and never started is forgotten by the engine. */
 	const struct docker_request q = {.method = "POST", .body = body, .idempotent = true};
 	struct docker_answer a = {.status = 0};

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "abxsdk/fs.h"
-#include "providers/docker/move.h"
+#include "providers/docker/docker.h"
 
 /* $1 path, $2 size, $3 mode, $4 "p" when parents are to be made.  A stream that ends early is
  * told from a whole one by its size: the file is there as a whole or not at all. */
@@ -27,6 +27,13 @@ static const char upload_script[] =
 static const char download_script[] = "[ ! -d \"$1\" ] || exit 45\n"
 				      "[ -e \"$1\" ] || exit 44\n"
 				      "exec cat -- \"$1\"\n";
+
+int32_t docker_move_exec(const struct abx_move *m, const struct abx_exec *req, struct abx_exit *ret)
+{
+	const struct docker_mover *by = m->ctx;
+
+	return docker_exec_some(by->s, m->call, by->sb, req, m->in_bytes, ret);
+}
 
 int32_t docker_scratch(const struct abx_session *s, struct abx_call *call, int *ret_fd)
 {
@@ -103,14 +110,16 @@ static int32_t send_file(struct abx_session *s, struct abx_call *call, const str
 		"/bin/sh", "-c",  upload_script, "agentbox",
 		t->path,   bytes, mode,		 t->flags & ABX_XFER_CREATE_PARENTS ? "p" : "",
 		NULL};
-	struct docker_move m = {.call = call, .what = "upload", .out = -1};
+	struct docker_mover by = {s, sb};
+	struct abx_move m = {
+		.call = call, .what = "upload", .out = -1, .exec = docker_move_exec, .ctx = &by};
 
 	(void)snprintf(bytes, sizeof(bytes), "%lld", (long long)size);
 	(void)snprintf(mode, sizeof(mode), "%o", t->mode ? t->mode & 07777 : 0644);
 	m.argv = argv;
 	m.in = fd;
 	m.in_bytes = size;
-	return docker_move(s, sb, t, &m);
+	return abx_move(&m, t);
 }
 
 int32_t docker_upload(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
@@ -133,8 +142,14 @@ int32_t docker_download(struct abx_session *s, struct abx_call *call, const stru
 			const struct abx_transfer *t)
 {
 	const char *const argv[] = {"/bin/sh", "-c", download_script, "agentbox", t->path, NULL};
-	struct docker_move m = {.call = call, .what = "download", .in = -1, .out = t->fd};
+	struct docker_mover by = {s, sb};
+	struct abx_move m = {.call = call,
+			     .what = "download",
+			     .in = -1,
+			     .out = t->fd,
+			     .exec = docker_move_exec,
+			     .ctx = &by};
 
 	m.argv = argv;
-	return docker_move(s, sb, t, &m);
+	return abx_move(&m, t);
 }

@@ -10,7 +10,6 @@
 
 #include "abxsdk/fs.h"
 #include "providers/docker/docker.h"
-#include "providers/docker/move.h"
 
 #define LAYERS_MAX 60
 #define LABELS_MAX 128

@@ -67,6 +67,22 @@ int abx_http_open(const struct abx_http_options *o, struct abx_http **ret)
 	return 0;
 }
 
+int abx_http_open_like(const struct abx_http *h, const struct abx_host *host, struct abx_http **ret)
+{
+	const struct abx_http_options o = {.host = host,
+					   .base_url = h->base_url,
+					   .unix_path = h->unix_path,
+					   .user_agent = h->user_agent,
+					   .ca_file = h->ca_file,
+					   .cert_file = h->cert_file,
+					   .key_file = h->key_file,
+					   .proxy = h->proxy,
+					   .no_proxy = h->no_proxy,
+					   .plain = true};
+
+	return abx_http_open(&o, ret);
+}
+
 void abx_http_handle_free(struct abx_http_handle *handle)
 {
 	if (!handle)
@@ -210,15 +226,16 @@ static int32_t wait_more(struct abx_http_handle *handle, struct abx_http_wait *w
 {
 	const int cancel = w->h->host->cancel_fd(w->call);
 	const bool paused = w->paused && *w->paused;
-	struct curl_waitfd fds[2] = {{.fd = cancel, .events = CURL_WAIT_POLLIN},
+	struct curl_waitfd fds[3] = {{.fd = cancel, .events = CURL_WAIT_POLLIN},
+				     {.fd = w->stop_fd, .events = CURL_WAIT_POLLIN},
 				     {.fd = w->fd, .events = CURL_WAIT_POLLIN}};
 	int left = wait_time(w);
 
 	if (!left)
 		return ABX_ETIMEDOUT;
-	if (curl_multi_poll(handle->multi, fds, paused ? 2 : 1, left, NULL) != CURLM_OK)
+	if (curl_multi_poll(handle->multi, fds, paused ? 3 : 2, left, NULL) != CURLM_OK)
 		return ABX_ENOMEM;
-	if (is_ready(cancel))
+	if (is_ready(cancel) || is_ready(w->stop_fd))
 		return ABX_ECANCELED;
 	/* libcurl does not tell of a pipe that was closed at its other end. */
 	if (paused && is_ready(w->fd)) {

@@ -43,6 +43,7 @@ struct abx_http_wait {
 	struct abx_call *call;
 	int fd;		   /* readable: go on; -1 */
 	bool *paused;	   /* it waits for fd now; may be NULL */
+	int stop_fd;	   /* readable: it is given up; -1 */
 	int64_t quiet_ms;  /* 0 = for ever */
 	int64_t *moved_ms; /* when something moved last; NULL without quiet_ms */
 	CURLcode result;   /* when it ended by itself */

@@ -211,7 +211,7 @@ static int32_t read_error(struct abx_http *h, struct abx_call *call,
 static int32_t connect_it(struct abx_http *h, struct abx_call *call, struct abx_http_stream *s,
 			  struct abx_http_reply *reply)
 {
-	struct abx_http_wait w = {.h = h, .call = call, .fd = -1};
+	struct abx_http_wait w = {.h = h, .call = call, .fd = -1, .stop_fd = -1};
 	curl_socket_t fd = CURL_SOCKET_BAD;
 	int32_t r;
 

@@ -118,6 +118,8 @@ static size_t on_data(char *data, size_t size, size_t n, void *ctx)
 	x->moved_ms = x->h->host->now_ms(x->h->host->ctx);
 	if (x->req->sink && status >= 200 && status < 300) {
 		x->failed = x->req->sink(x->req->sink_ctx, data, len);
+		/* The other side was not silent while the sink took its time. */
+		x->moved_ms = x->h->host->now_ms(x->h->host->ctx);
 	} else {
 		abx_buf_add(&x->reply->body, data, len);
 		if (x->reply->body.failed)
@@ -131,6 +133,30 @@ static bool is_readable(int fd)
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
 	return poll(&p, 1, 0) != 0;
+}
+
+/* From memory, in a way that cannot begin anew. */
+static size_t on_read_once(char *to, size_t size, size_t n, void *ctx)
+{
+	struct exchange *x = ctx;
+	const size_t room = size * n, left = (size_t)x->left;
+	const size_t len = left < room ? left : room;
+
+	memcpy(to, (const char *)x->req->body + (x->req->body_len - left), len);
+	x->left -= (int64_t)len;
+	return len;
+}
+
+static ssize_t read_body(const struct abx_http_request *req, char *to, size_t room)
+{
+	ssize_t got;
+
+	if (req->source)
+		return req->source(req->source_ctx, to, room);
+	do {
+		got = read(req->body_fd, to, room);
+	} while (got < 0 && errno == EINTR);
+	return got;
 }
 
 /* Never waits for the descriptor: a pipe may stay silent for ever. */
@@ -148,13 +174,13 @@ static size_t on_read(char *to, size_t size, size_t n, void *ctx)
 		x->paused = true;
 		return CURL_READFUNC_PAUSE;
 	}
-	do {
-		got = read(x->req->body_fd, to, room);
-	} while (got < 0 && errno == EINTR);
+	got = read_body(x->req, to, room);
 	if (got < 0 || (got == 0 && x->left > 0)) {
-		x->failed = got < 0 ? ABX_EIO : ABX_EINVAL;
+		x->failed = got == 0 ? ABX_EINVAL : x->req->source ? (int32_t)got : ABX_EIO;
 		(void)snprintf(x->reply->text, sizeof(x->reply->text), "%s",
-			       got < 0 ? strerror(errno) : "the stream to send ended early");
+			       got == 0		? "the stream to send ended early"
+			       : x->req->source ? "given up"
+						: strerror(errno));
 		return CURL_READFUNC_ABORT;
 	}
 	if (x->left > 0)
@@ -167,7 +193,7 @@ static size_t on_read(char *to, size_t size, size_t n, void *ctx)
 static void set_own(struct exchange *x)
 {
 	const struct abx_http_request *req = x->req;
-	const long own = !req->idempotent && strcmp(req->method, "GET") != 0 &&
+	const long own = !req->idempotent && !req->once && strcmp(req->method, "GET") != 0 &&
 			 strcmp(req->method, "HEAD") != 0;
 
 	(void)curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, own);
@@ -207,6 +233,12 @@ static void set_body(struct exchange *x)
 		(void)curl_easy_setopt(e, CURLOPT_READDATA, x);
 		(void)curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE, (curl_off_t)req->body_size);
 		(void)curl_easy_setopt(e, CURLOPT_UPLOAD_BUFFERSIZE, 256L << 10);
+	} else if (req->once && req->body_len) {
+		x->left = (int64_t)req->body_len;
+		(void)curl_easy_setopt(e, CURLOPT_UPLOAD, 1L);
+		(void)curl_easy_setopt(e, CURLOPT_READFUNCTION, on_read_once);
+		(void)curl_easy_setopt(e, CURLOPT_READDATA, x);
+		(void)curl_easy_setopt(e, CURLOPT_INFILESIZE_LARGE, (curl_off_t)req->body_len);
 	} else if (req->body || strcmp(req->method, "POST") == 0 ||
 		   strcmp(req->method, "PUT") == 0) {
 		(void)curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)req->body_len);
@@ -257,6 +289,7 @@ static int32_t once(struct abx_http *h, struct abx_call *call, const struct abx_
 				  .call = call,
 				  .fd = req->body_fd,
 				  .paused = &x.paused,
+				  .stop_fd = req->stop_fd ? *req->stop_fd : -1,
 				  .quiet_ms = req->quiet_ms,
 				  .moved_ms = &x.moved_ms};
 	int64_t begun = h->host->now_ms(h->host->ctx);

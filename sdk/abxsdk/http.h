@@ -20,7 +20,8 @@
  * after the call's cancel_fd became readable, at the call's deadline, and when nothing moved
  * for `quiet_ms`.  Redirects are not followed.  Every exchange is reported to host->trace().
  * An idempotent request without a streamed body is sent again when host->retry() says so.  One
- * that is not, and changes something, has a connection of its own and is never sent twice.
+ * that is not, and changes something, has a connection of its own and is never sent twice; with
+ * `once` it may use one that was kept, and fails where libcurl would send it again by itself.
  *
  * Bodies are bounded: `max_bytes` of what is collected.  What is streamed, up from a
  * descriptor or down into a sink, takes constant memory.
@@ -53,6 +54,9 @@ struct abx_http_options {
 
 /* 0, -EINVAL (an http:// to elsewhere without `plain`), -ENOMEM, -ENOSYS (libcurl cannot). */
 int abx_http_open(const struct abx_http_options *o, struct abx_http **ret);
+/* The same place by connections of its own, whose functions of the host are these. */
+int abx_http_open_like(const struct abx_http *h, const struct abx_host *host,
+		       struct abx_http **ret);
 void abx_http_close(struct abx_http *h);
 
 struct abx_http_request {
@@ -60,16 +64,22 @@ struct abx_http_request {
 	const char *content_type;
 	const void *body;
 	size_t body_len;
-	int body_fd;		    /* -1, or what is sent instead: any kind of file */
-	int64_t body_size;	    /* of it; -1 = to its end */
+	int body_fd;	   /* -1, or what is sent instead: any kind of file */
+	int64_t body_size; /* of it; -1 = to its end */
+	/* Makes of it what is sent, and is called when it is readable: how many bytes it put at
+	 * `to`, 0 at the end, a negative code to give up.  NULL: it is sent as it is. */
+	ssize_t (*source)(void *ctx, void *to, size_t room);
+	void *source_ctx;
 	const char *const *headers; /* "Name: value", NULL-terminated; may be NULL */
 	const char *want_header;    /* one of the reply's to keep; may be NULL */
 	/* Takes the body of a 2xx reply as it comes; non-zero gives up with that code. */
 	int32_t (*sink)(void *ctx, const void *data, size_t len);
 	void *sink_ctx;
 	size_t max_bytes;
-	int64_t quiet_ms; /* 0 = no limit but the call's */
+	const int *stop_fd; /* readable: it is given up, as if it were cancelled; may be NULL */
+	int64_t quiet_ms;   /* 0 = no limit but the call's */
 	bool idempotent;
+	bool once; /* with a body: see above */
 };
 
 #define ABX_HTTP_REQUEST_INIT .body_fd = -1, .body_size = -1

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the provider `docker` makes of the engine's bytes, and what it makes for it. */
 #include "abxsdk/spawn.h"
+#include "abxsdk/words.h"
 #include "agentbox/cloud_backend.h"
 #include "providers/docker/frames.h"
-#include "providers/docker/words.h"
 #include "tests/unit/unit.h"
 
 struct taken {
@@ -99,9 +99,9 @@ START_TEST(utf8)
 					  "\x80"};
 
 	for (size_t i = 0; i < ABX_N_ELEMENTS(good); i++)
-		ck_assert_msg(docker_is_utf8(good[i]), "good %zu", i);
+		ck_assert_msg(abx_is_utf8(good[i]), "good %zu", i);
 	for (size_t i = 0; i < ABX_N_ELEMENTS(bad); i++)
-		ck_assert_msg(!docker_is_utf8(bad[i]), "bad %zu", i);
+		ck_assert_msg(!abx_is_utf8(bad[i]), "bad %zu", i);
 }
 END_TEST
 
@@ -109,23 +109,23 @@ END_TEST
 static void words_come_back(const char *const *argv, const char *wanted)
 {
 	abx_auto(abx_buf) struct abx_buf out = ABX_BUF_INIT(1000);
-	const char *run[16] = {NULL};
-	struct abx_spawn sp = {.argv = run, .fd_in = -1, .fd_out = -1, .fd_err = 2};
-	cJSON *array = docker_words(argv);
-	const cJSON *word;
-	size_t n = 0;
+	abx_auto(abx_buf) struct abx_buf script = ABX_BUF_INIT(ABX_WORDS_SCRIPT_MAX);
+	const char *by_shell[] = {"/bin/sh", "-c", NULL, NULL};
+	const char *const *run = argv;
+	struct abx_spawn sp = {.fd_in = -1, .fd_out = -1, .fd_err = 2};
 	int status = -1;
 
-	ck_assert_ptr_nonnull(array);
-	cJSON_ArrayForEach(word, array) {
-		ck_assert(docker_is_utf8(word->valuestring));
-		run[n++] = word->valuestring;
+	if (!abx_words_are_utf8(argv)) {
+		abx_words_script(argv, &script);
+		ck_assert(abx_is_utf8(abx_buf_str(&script)));
+		by_shell[2] = abx_buf_str(&script);
+		run = by_shell;
 	}
+	sp.argv = run;
 	ck_assert_int_eq(abx_spawn_collect(&sp, NULL, &out, NULL, &status), 0);
 	ck_assert_int_eq(status, 0);
 	ck_assert_uint_eq(out.len, strlen(wanted));
 	ck_assert_int_eq(memcmp(out.data, wanted, out.len), 0);
-	cJSON_Delete(array);
 }
 
 START_TEST(words)

@@ -323,6 +323,24 @@ START_TEST(own_connections)
 }
 END_TEST
 
+/* Unless libcurl cannot send it again by itself: `closes` takes the second one and says nothing. */
+START_TEST(once_on_a_kept_connection)
+{
+	const struct abx_http_request post = {ABX_HTTP_REQUEST_INIT, .method = "POST",
+					      .path = "/b",	     .body = "data",
+					      .body_len = 4,	     .once = true};
+
+	ANSWERS({.text = OK_HELLO}, {.text = OK_HELLO}, {.text = "", .closes = true},
+		{.text = OK_HELLO});
+	expect(&post, ABX_OK, 200, "hello");
+	expect(&post, ABX_OK, 200, "hello");
+	ck_assert_uint_eq(atomic_load(&server.accepted), 1);
+	ck_assert_ptr_nonnull(strstr(server.got, "\r\n\r\ndata"));
+	expect(&post, ABX_ENETWORK, 0, NULL);
+	ck_assert_uint_eq(atomic_load(&server.asked), 3);
+}
+END_TEST
+
 START_TEST(nobody)
 {
 	const struct abx_http_request req = {GET("/a"), .idempotent = true};
@@ -374,6 +392,21 @@ START_TEST(given_up)
 	expect(&req, ABX_ECANCELED, 0, NULL);
 	(void)pthread_join(thread, NULL);
 	ck_assert_uint_eq(the_host.retries, 0);
+}
+END_TEST
+
+/* Its own descriptor ends one request, and the call goes on. */
+START_TEST(stopped)
+{
+	struct abx_http_request req = {GET("/a")};
+	const int fd = eventfd(1, EFD_CLOEXEC);
+
+	ANSWERS({.text = "", .hangs = true}, {.text = OK_HELLO});
+	req.stop_fd = &fd;
+	expect(&req, ABX_ECANCELED, 0, NULL);
+	(void)close(fd);
+	req.stop_fd = NULL;
+	expect(&req, ABX_OK, 200, "hello");
 }
 END_TEST
 
@@ -470,6 +503,41 @@ START_TEST(up_from_a_pipe)
 		ck_assert_uint_ge(server.body_bytes, MUCH);
 	}
 	ck_assert_ptr_nonnull(strcasestr(server.got, "transfer-encoding: chunked"));
+}
+END_TEST
+
+/* Each byte twice; '!' gives up. */
+static ssize_t twice(void *ctx, void *to, size_t room)
+{
+	const int *fd = ctx;
+	char *p = to, c;
+
+	ck_assert_uint_ge(room, 2);
+	if (read(*fd, &c, 1) != 1)
+		return 0;
+	p[0] = p[1] = c;
+	return c == '!' ? ABX_ESTATE : 2;
+}
+
+START_TEST(up_by_a_source)
+{
+	struct abx_http_request req = {ABX_HTTP_REQUEST_INIT, .method = "PUT", .path = "/a",
+				       .source = twice};
+	int p[2];
+
+	ANSWERS({.text = OK_HELLO});
+	for (int gives_up = 0; gives_up < 2; gives_up++) {
+		ck_assert_int_eq(pipe2(p, O_CLOEXEC), 0);
+		ck_assert_int_eq(write(p[1], "ab!", gives_up ? 3 : 2), gives_up ? 3 : 2);
+		(void)close(p[1]);
+		req.body_fd = p[0];
+		req.source_ctx = &p[0];
+		expect(&req, gives_up ? ABX_ESTATE : ABX_OK, gives_up ? 0 : 200,
+		       gives_up ? NULL : "hello");
+		(void)close(p[0]);
+	}
+	ck_assert_ptr_nonnull(strstr(server.got, "\r\naa\r\n"));
+	ck_assert_ptr_nonnull(strstr(server.got, "\r\nbb\r\n"));
 }
 END_TEST
 
@@ -630,13 +698,16 @@ static Suite *suite(void)
 	tcase_add_test(tc, a_reply);
 	tcase_add_test(tc, one_connection);
 	tcase_add_test(tc, own_connections);
+	tcase_add_test(tc, once_on_a_kept_connection);
 	tcase_add_test(tc, nobody);
 	tcase_add_test(tc, broken);
 	tcase_add_test(tc, given_up);
+	tcase_add_test(tc, stopped);
 	tcase_add_test(tc, too_late);
 	tcase_add_test(tc, again);
 	tcase_add_test(tc, down_into_a_sink);
 	tcase_add_test(tc, up_from_a_pipe);
+	tcase_add_test(tc, up_by_a_source);
 	tcase_add_test(tc, a_pipe_that_is_silent);
 	tcase_add_test(tc, refused_while_it_goes_up);
 	tcase_add_test(tc, taken_over);
