@@ -59,7 +59,8 @@ int abx_http_open(const struct abx_http_options *o, struct abx_http **ret)
 	    take(&h->unix_path, o->unix_path) < 0 || take(&h->user_agent, o->user_agent) < 0 ||
 	    take(&h->ca_file, o->ca_file) < 0 || take(&h->cert_file, o->cert_file) < 0 ||
 	    take(&h->key_file, o->key_file) < 0 || take(&h->proxy, o->proxy) < 0 ||
-	    take(&h->no_proxy, o->no_proxy) < 0) {
+	    take(&h->no_proxy, o->no_proxy) < 0 ||
+	    take(&h->id_header, o->id_header ? o->id_header : "X-Request-Id") < 0) {
 		abx_http_close(h);
 		return -ENOMEM;
 	}
@@ -78,6 +79,7 @@ int abx_http_open_like(const struct abx_http *h, const struct abx_host *host, st
 					   .key_file = h->key_file,
 					   .proxy = h->proxy,
 					   .no_proxy = h->no_proxy,
+					   .id_header = h->id_header,
 					   .plain = true};
 
 	return abx_http_open(&o, ret);
@@ -114,6 +116,7 @@ void abx_http_close(struct abx_http *h)
 	free(h->key_file);
 	free(h->proxy);
 	free(h->no_proxy);
+	free(h->id_header);
 	free(h);
 }
 

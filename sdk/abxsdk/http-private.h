@@ -25,6 +25,7 @@ struct abx_http_handle {
 struct abx_http {
 	const struct abx_host *host;
 	char *base_url, *unix_path, *user_agent, *ca_file, *cert_file, *key_file, *proxy, *no_proxy;
+	char *id_header;
 	char *authority; /* what the Host header says */
 	pthread_mutex_t lock;
 	struct abx_http_handle *idle;
@@ -55,8 +56,8 @@ int32_t abx_http_why(const struct abx_http *h, const struct abx_http_handle *han
 		     struct abx_http_reply *reply);
 
 /* One header line, without its end. */
-void abx_http_header(const struct abx_http_request *req, const char *line, size_t len,
-		     struct abx_http_reply *reply);
+void abx_http_header(const struct abx_http *h, const struct abx_http_request *req, const char *line,
+		     size_t len, struct abx_http_reply *reply);
 
 void abx_http_trace(const struct abx_http *h, struct abx_call *call,
 		    const struct abx_http_request *req, int32_t status, int64_t begun_ms);

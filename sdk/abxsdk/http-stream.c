@@ -185,8 +185,8 @@ static int32_t read_head(struct abx_http *h, struct abx_call *call,
 	for (char *line = b.data; line < end + 2;) {
 		char *next = memmem(line, (size_t)(end + 2 - line), "\r\n", 2);
 
-		abx_http_header(req, line, (size_t)(next - line), reply);
-		abx_http_header(&length, line, (size_t)(next - line), &lengths);
+		abx_http_header(h, req, line, (size_t)(next - line), reply);
+		abx_http_header(h, &length, line, (size_t)(next - line), &lengths);
 		line = next + 2;
 	}
 	*ret_length = abx_parse_u64(lengths.header, ERROR_MAX_BYTES, &n) ? (int64_t)n : -1;

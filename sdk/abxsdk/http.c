@@ -83,14 +83,14 @@ static bool value_of(const char *line, size_t len, const char *name, char *out, 
 	return true;
 }
 
-void abx_http_header(const struct abx_http_request *req, const char *line, size_t len,
-		     struct abx_http_reply *reply)
+void abx_http_header(const struct abx_http *h, const struct abx_http_request *req, const char *line,
+		     size_t len, struct abx_http_reply *reply)
 {
 	char text[32];
 	uint64_t seconds;
 
 	(void)value_of(line, len, "Content-Type", reply->content_type, sizeof(reply->content_type));
-	(void)value_of(line, len, "X-Request-Id", reply->request_id, sizeof(reply->request_id));
+	(void)value_of(line, len, h->id_header, reply->request_id, sizeof(reply->request_id));
 	if (req->want_header)
 		(void)value_of(line, len, req->want_header, reply->header, sizeof(reply->header));
 	/* The date that it may be instead is taken as not said. */
@@ -103,7 +103,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 {
 	struct exchange *x = ctx;
 
-	abx_http_header(x->req, data, size * n, x->reply);
+	abx_http_header(x->h, x->req, data, size * n, x->reply);
 	x->moved_ms = x->h->host->now_ms(x->h->host->ctx);
 	return size * n;
 }
@@ -322,11 +322,14 @@ static int32_t once(struct abx_http *h, struct abx_call *call, const struct abx_
 }
 
 /* Worth another try, when the host agrees? */
-static int32_t passing(int32_t r, const struct abx_http_reply *reply)
+static int32_t passing(const struct abx_http_request *req, int32_t r,
+		       const struct abx_http_reply *reply)
 {
 	if (r == ABX_ENETWORK)
 		return r;
 	if (r != ABX_OK)
+		return ABX_OK;
+	if (reply->status == 429 && req->rate_limited && reply->retry_after_ms < 0)
 		return ABX_OK;
 	return reply->status == 429			      ? ABX_ERATE
 	       : reply->status >= 502 && reply->status <= 504 ? ABX_EREMOTE
@@ -348,8 +351,9 @@ int32_t abx_http_do(struct abx_http *h, struct abx_call *call, const struct abx_
 
 		reply_init(ret, req);
 		r = once(h, call, req, ret);
-		f.code = passing(r, ret);
-		if (f.code == ABX_OK || !req->idempotent || req->body_fd >= 0 || req->sink)
+		f.code = passing(req, r, ret);
+		if (f.code == ABX_OK || req->body_fd >= 0 || req->sink ||
+		    !(req->idempotent || (req->rate_limited && f.code == ABX_ERATE)))
 			return r;
 		/* Nobody listens: the provider knows better what that means. */
 		if (ret->os_errno && attempt == 1)

@@ -49,7 +49,8 @@ struct abx_http_options {
 	const char *user_agent;
 	const char *ca_file, *cert_file, *key_file; /* NULL: the system's, none, none */
 	const char *proxy, *no_proxy;
-	bool plain; /* http:// may leave this machine */
+	const char *id_header; /* of replies: names the request; NULL: X-Request-Id */
+	bool plain;	       /* http:// may leave this machine */
 };
 
 /* 0, -EINVAL (an http:// to elsewhere without `plain`), -ENOMEM, -ENOSYS (libcurl cannot). */
@@ -80,6 +81,9 @@ struct abx_http_request {
 	int64_t quiet_ms;   /* 0 = no limit but the call's */
 	bool idempotent;
 	bool once; /* with a body: see above */
+	/* Of 429: with Retry-After nothing was done, so it is sent again even if it is not
+	 * idempotent; without, it is a limit that waiting does not raise. */
+	bool rate_limited;
 };
 
 #define ABX_HTTP_REQUEST_INIT .body_fd = -1, .body_size = -1

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Renewing a box that is in use.
+ *
+ * What the host keeps of the deadline says when it was renewed last, also by another process:
+ * nothing is due while it is less than a minute short of what a renewal would make it.  So a
+ * deadline is never moved to an earlier time.
+ */
+#include <string.h>
+
+#include "abxsdk/clock.h"
+#include "providers/e2b/e2b.h"
+
+#define AGAIN_MS INT64_C(60000)
+
+struct e2b_kept {
+	struct e2b_kept *next;
+	int64_t expires_at_ms;
+	int64_t tried_ms; /* by the clock of deadlines; 0: never */
+	char id[E2B_ID_BYTES];
+};
+
+void e2b_kept_free(struct abx_session *s)
+{
+	while (s->kept) {
+		struct e2b_kept *first = s->kept;
+
+		s->kept = first->next;
+		free(first);
+	}
+}
+
+/* The caller has the lock; NULL: out of memory. */
+static struct e2b_kept *find(struct abx_session *s, const char *id)
+{
+	struct e2b_kept *k;
+
+	for (k = s->kept; k && strcmp(k->id, id) != 0; k = k->next)
+		;
+	if (k)
+		return k;
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return NULL;
+	(void)snprintf(k->id, sizeof(k->id), "%s", id);
+	k->next = s->kept;
+	s->kept = k;
+	return k;
+}
+
+void e2b_kept_until(struct abx_session *s, const char *id, int64_t expires_at_ms)
+{
+	struct e2b_kept *k;
+
+	(void)pthread_mutex_lock(&s->lock);
+	k = find(s, id);
+	if (k)
+		k->expires_at_ms = expires_at_ms;
+	(void)pthread_mutex_unlock(&s->lock);
+}
+
+/* Whoever is told that it is due does it: two threads never do. */
+static bool is_due(struct abx_session *s, const struct abx_sandbox *sb, int64_t wanted_ms)
+{
+	struct e2b_kept *k;
+	int64_t now = abx_monotonic_ms();
+	bool due = false;
+
+	(void)pthread_mutex_lock(&s->lock);
+	k = find(s, sb->id);
+	if (k) {
+		int64_t known = k->expires_at_ms ? k->expires_at_ms : sb->expires_at_ms;
+
+		due = known < wanted_ms - AGAIN_MS &&
+		      (!k->tried_ms || now - k->tried_ms >= AGAIN_MS);
+		if (due)
+			k->tried_ms = now;
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+	return due;
+}
+
+static void emit_until(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		       int64_t expires_at_ms)
+{
+	const struct abx_sandbox now = {ABX_INIT(struct abx_sandbox),
+					.id = sb->id,
+					.name = sb->name,
+					.state = ABX_STATE_RUNNING,
+					.provider_data = sb->provider_data,
+					.expires_at_ms = expires_at_ms};
+
+	e2b_kept_until(s, sb->id, expires_at_ms);
+	(void)abx_plugin_host->emit_sandbox(call, &now);
+}
+
+/* A failure of its own is none of the operation that it is done for. */
+void e2b_keep(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb)
+{
+	const int64_t wanted_ms = abx_realtime_ms() + s->keep_alive_ms;
+	struct e2b_request q = {.method = "POST", .idempotent = true};
+	struct e2b_answer a;
+	cJSON *body;
+	int32_t r;
+
+	if (!s->keep_alive_ms || !e2b_is_id(sb->id) || !is_due(s, sb, wanted_ms))
+		return;
+	body = cJSON_CreateObject();
+	(void)abx_json_add_i64(body, "timeout", s->keep_alive_ms / 1000);
+	q.body = body;
+	r = e2b_ask(s, call, &q, &a, "/sandboxes/%s/timeout", sb->id);
+	if (r == ABX_OK && a.status >= 200 && a.status < 300)
+		emit_until(s, call, sb, wanted_ms);
+	else
+		abx_plugin_host->log(abx_plugin_host->ctx, ABX_LOG_WARN, "e2b",
+				     *a.message ? a.message : "the box was not renewed");
+	e2b_answer_release(&a);
+	cJSON_Delete(body);
+}
