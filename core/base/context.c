@@ -27,6 +27,7 @@ static const struct {
 } parts[] = {
 	{"Dockerfile", 0644},
 	{"install.sh", 0755},
+	{"start-dockerd.sh", 0755},
 };
 
 struct writer {
@@ -105,7 +106,8 @@ static int open_given(const struct abx_base_file *f, struct stat *st, struct abx
 		int e = errno;
 
 		abx_cleanup_close(&fd);
-		return abx_err_errno(err, e, "%s: '%s'", f->name, f->path);
+		(void)abx_err_errno(err, e, "%s: '%s'", f->name, f->path);
+		return abx_err_remedy(err, "correct its path, or take the setting away");
 	}
 	if (S_ISREG(st->st_mode) && st->st_size <= GIVEN_MAX_BYTES)
 		return fd;

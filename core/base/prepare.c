@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "abxsdk/suite.h"
 #include "core/base/ca.h"
 #include "core/base/context.h"
+#include "core/base/settings.h"
 #include "core/state/attempt.h"
 #include "core/state/labels.h"
 #include "core/state/lock.h"
@@ -49,17 +49,18 @@ struct source {
 	int fd;		   /* of a file; -1 */
 	char *fingerprint; /* changes whenever the file or the context does; NULL: neither */
 	struct abx_base_context context;
-	const char *packages;
+	struct abx_base_settings settings;
 };
-#define SOURCE_INIT                                        \
-	{                                                  \
-		.fd = -1, .context = ABX_BASE_CONTEXT_INIT \
+#define SOURCE_INIT                                                                            \
+	{                                                                                      \
+		.fd = -1, .context = ABX_BASE_CONTEXT_INIT, .settings = ABX_BASE_SETTINGS_INIT \
 	}
 
 static void release_source(struct source *s)
 {
 	abx_cleanup_close(&s->fd);
 	abx_base_context_release(&s->context);
+	abx_base_settings_release(&s->settings);
 	free(s->fingerprint);
 	free(s->from);
 }
@@ -111,40 +112,15 @@ static bool has_context(const struct abx_preparer *p)
 	return abx_cloud_caps(p->cloud) & ABX_CAP_NEEDS_BASE;
 }
 
-/* An option of the provider's, in which providers agree. */
-static const char *option(const struct abx_preparer *p, const char *name)
-{
-	abx_autofree char *key = abx_xasprintf("%s.%s", abx_cloud_name(p->cloud), name);
-	const char *value = p->config ? abx_config_get(p->config, key, NULL) : NULL;
-
-	return value && *value ? value : NULL;
-}
-
-static int describe(const struct abx_preparer *p, struct abx_base_how *how, struct abx_err *err)
-{
-	const char *given = option(p, "packages");
-
-	*how = (struct abx_base_how){.packages = given ? given : abx_suite_packages};
-	if (!abx_suite_packages_ok(how->packages))
-		return abx_err_set(err, ABX_EINVAL,
-				   "%s.packages: not names of packages, separated by commas",
-				   abx_cloud_name(p->cloud));
-	return 0;
-}
-
 static int open_context(const struct abx_preparer *p, struct source *src, struct abx_err *err)
 {
 	abx_auto(abx_buf) struct abx_buf ca = ABX_BUF_INIT(ABX_CA_MAX_BYTES);
-	struct abx_base_how how;
-	int r = describe(p, &how, err);
+	int r = abx_ca_load(p->config, &ca, err);
 
+	src->settings.how.ca = abx_buf_str(&ca);
 	if (r == 0)
-		r = abx_ca_load(p->config, &ca, err);
-	how.ca = abx_buf_str(&ca);
-	if (r == 0)
-		r = abx_base_context_open(p->home, &how, &src->context, err);
-	if (r == 0)
-		src->packages = how.packages;
+		r = abx_base_context_open(p->home, &src->settings.how, &src->context, err);
+	src->settings.how.ca = NULL;
 	return r;
 }
 
@@ -153,11 +129,10 @@ static int add_print(const struct abx_preparer *p, struct source *src, struct ab
 {
 	abx_autofree char *of_file = abx_steal_ptr(&src->fingerprint);
 	char print[ABX_BASE_FINGERPRINT_BYTES];
-	struct abx_base_how how;
-	int r = describe(p, &how, err);
+	int r = abx_base_settings_load(p->config, abx_cloud_name(p->cloud), &src->settings, err);
 
 	if (r == 0)
-		r = abx_base_context_print(&how, print, err);
+		r = abx_base_context_print(&src->settings.how, print, err);
 	if (r == 0)
 		src->fingerprint =
 			of_file ? abx_xasprintf("%s+%s", print, of_file) : abx_xstrdup(print);
@@ -229,7 +204,7 @@ static uint32_t fill_args(const struct source *src, struct abx_kv args[MAX_ARGS]
 					    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"};
 	uint32_t n = 0;
 
-	args[n++] = (struct abx_kv){"PACKAGES", src->packages};
+	args[n++] = (struct abx_kv){"PACKAGES", src->settings.how.packages};
 	for (size_t i = 0; i < ABX_N_ELEMENTS(names); i++) {
 		const char *value = secure_getenv(names[i]);
 

@@ -95,7 +95,8 @@ static int32_t choose_name(struct abx_call *call, const struct abx_provision *p,
 	return ABX_OK;
 }
 
-static void add_labels(cJSON *body, const struct abx_provision *p, const char *name)
+static void add_labels(cJSON *body, const struct abx_session *s, const struct abx_provision *p,
+		       const char *name)
 {
 	abx_auto(abx_buf) struct abx_buf ports = ABX_BUF_INIT(8 * DOCKER_PORTS_MAX);
 	cJSON *labels = cJSON_AddObjectToObject(body, "Labels");
@@ -110,6 +111,7 @@ static void add_labels(cJSON *body, const struct abx_provision *p, const char *n
 	for (uint32_t i = 0; i < p->n_ports; i++)
 		abx_buf_addf(&ports, "%s%u", i ? "," : "", p->ports[i]);
 	(void)abx_json_add_str(labels, DOCKER_LABEL_PORTS, ports.len ? ports.data : "");
+	(void)abx_json_add_str(labels, DOCKER_LABEL_INSIDE, s->start_dockerd ? "1" : "0");
 }
 
 static void add_command(cJSON *body, const struct abx_provision *p)
@@ -147,7 +149,7 @@ static void add_ports(cJSON *body, cJSON *host, const struct abx_provision *p)
 	}
 }
 
-static void add_mount(cJSON *list, const char *type, const char *source, const char *target,
+void docker_add_mount(cJSON *list, const char *type, const char *source, const char *target,
 		      bool read_only)
 {
 	cJSON *one = cJSON_CreateObject();
@@ -164,11 +166,11 @@ static void add_mounts(cJSON *host, const struct abx_provision *p)
 	cJSON *list = cJSON_AddArrayToObject(host, "Mounts");
 
 	for (uint32_t i = 0; i < p->n_mounts; i++)
-		add_mount(list, "bind", p->mounts[i]->source, p->mounts[i]->target,
-			  p->mounts[i]->flags & ABX_MOUNT_READ_ONLY);
+		docker_add_mount(list, "bind", p->mounts[i]->source, p->mounts[i]->target,
+				 p->mounts[i]->flags & ABX_MOUNT_READ_ONLY);
 	for (uint32_t i = 0; i < p->n_volumes; i++)
-		add_mount(list, "volume", p->volumes[i].key, p->volumes[i].value,
-			  /* read_only= */ false);
+		docker_add_mount(list, "volume", p->volumes[i].key, p->volumes[i].value,
+				 /* read_only= */ false);
 }
 
 static void add_limits(cJSON *host, const struct abx_provision *p)
@@ -189,7 +191,8 @@ static void add_limits(cJSON *host, const struct abx_provision *p)
 	}
 }
 
-static cJSON *describe(const struct abx_provision *p, const char *name, const char *image)
+static cJSON *describe(const struct abx_session *s, const struct abx_provision *p, const char *name,
+		       const char *image)
 {
 	cJSON *body = cJSON_CreateObject(), *host = cJSON_AddObjectToObject(body, "HostConfig");
 	char hostname[64];
@@ -199,7 +202,7 @@ static cJSON *describe(const struct abx_provision *p, const char *name, const ch
 	(void)abx_json_add_str(body, "Hostname", hostname);
 	(void)abx_json_add_str(body, "WorkingDir", DOCKER_WORKSPACE);
 	(void)abx_json_add_str(body, "StopSignal", "SIGTERM");
-	add_labels(body, p, name);
+	add_labels(body, s, p, name);
 	add_command(body, p);
 	(void)abx_json_add_bool(host, "Init", true);
 	(void)abx_json_add_str(host, "CgroupnsMode", "private");
@@ -209,6 +212,8 @@ static cJSON *describe(const struct abx_provision *p, const char *name, const ch
 	add_ports(body, host, p);
 	add_mounts(host, p);
 	add_limits(host, p);
+	if (s->start_dockerd)
+		docker_inside_ask(host);
 	return body;
 }
 
@@ -249,7 +254,7 @@ static int32_t refused(struct abx_call *call, const struct docker_answer *a, con
 static int32_t create(struct abx_session *s, struct abx_call *call, const struct abx_provision *p,
 		      const char *name, const char *image, char id[80], bool *ret_missing)
 {
-	cJSON *body = describe(p, name, image);
+	cJSON *body = describe(s, p, name, image);
 	const struct docker_request q = {
 		.method = "POST", .body = body, .idempotent = true, .outcome_matters = true};
 	struct docker_answer a = {.status = 0};
@@ -385,9 +390,13 @@ int32_t docker_provision(struct abx_session *s, struct abx_call *call,
 					   DOCKER_ID_SHOWN, id);
 	}
 	if (r == ABX_OK)
-		r = docker_start_it(s, call, id, &box);
+		r = docker_start_it(s, call, id, s->start_dockerd, &box);
 	if (r == ABX_OK)
 		r = give_to_user(s, call, p, box);
+	if (r == ABX_OK && s->start_dockerd) {
+		docker_inside_warn();
+		r = docker_inside_start(s, call, id);
+	}
 	cJSON_Delete(box);
 	return r;
 }

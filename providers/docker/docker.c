@@ -50,6 +50,8 @@ static int take_option(struct abx_session *s, const struct abx_kv *o)
 	/* It was checked when it was read. */
 	if (strcmp(o->key, "timeout") == 0 && abx_parse_u64(o->value, TIMEOUT_MAX_MS, &ms))
 		s->timeout_ms = (int64_t)ms;
+	if (strcmp(o->key, "start_dockerd") == 0)
+		s->start_dockerd = strcmp(o->value, "true") == 0;
 	for (size_t i = 0; i < ABX_N_ELEMENTS(options); i++)
 		if (strcmp(o->key, options[i].key) == 0)
 			return abx_take_text(options[i].to, o->value);
@@ -214,6 +216,31 @@ static const struct abx_option option_packages = {
 	.help = "Debian packages of images that prepare makes (default: what an agent needs)",
 };
 
+static const struct abx_option option_start_dockerd = {
+	ABX_INIT(struct abx_option),
+	.type = ABX_OPT_BOOL,
+	.name = "start_dockerd",
+	.env = "AGENTBOX_DOCKER_START_DOCKERD",
+	.help = "is a Docker engine started in new boxes; root in them can then get at the machine "
+		"that their own engine runs on",
+};
+
+static const struct abx_option option_compose = {
+	ABX_INIT(struct abx_option),
+	.type = ABX_OPT_STRING,
+	.name = "compose",
+	.env = "AGENTBOX_DOCKER_COMPOSE",
+	.help = "the plugin docker-compose for images that prepare makes: /PATH@sha256:HASH",
+};
+
+static const struct abx_option option_buildx = {
+	ABX_INIT(struct abx_option),
+	.type = ABX_OPT_STRING,
+	.name = "buildx",
+	.env = "AGENTBOX_DOCKER_BUILDX",
+	.help = "the plugin docker-buildx for images that prepare makes: /PATH@sha256:HASH",
+};
+
 static const struct abx_option option_timeout = {
 	ABX_INIT(struct abx_option),
 	.type = ABX_OPT_DURATION,
@@ -223,9 +250,17 @@ static const struct abx_option option_timeout = {
 		"long as the operation may)",
 };
 
-static const struct abx_option *const options[] = {
-	&option_host,  &option_context,	 &option_cert_path, &option_tls_verify,
-	&option_image, &option_packages, &option_timeout,   NULL};
+static const struct abx_option *const options[] = {&option_host,
+						   &option_context,
+						   &option_cert_path,
+						   &option_tls_verify,
+						   &option_image,
+						   &option_packages,
+						   &option_timeout,
+						   &option_start_dockerd,
+						   &option_compose,
+						   &option_buildx,
+						   NULL};
 
 static const struct abx_cloud_backend backend = {
 	ABX_BACKEND_PREFIX("docker", DOCKER_VERSION),

@@ -29,6 +29,7 @@
 #define DOCKER_LABEL_TIMEOUT "agentbox.docker.timeout_s"
 #define DOCKER_LABEL_VOLUME "agentbox.docker.volume"
 #define DOCKER_LABEL_PORTS "agentbox.docker.ports"
+#define DOCKER_LABEL_INSIDE "agentbox.docker.dockerd" /* "1": inside.c */
 /*
  * What is published of a box is no port that somebody asked for, but one where agentbox-ctl
  * listens: the engine would reach no server that listens on the box's loopback addresses.  The
@@ -59,6 +60,7 @@ struct abx_session {
 	char *state_dir, *user_agent, *ca_file, *proxy, *no_proxy;
 	char *host, *context, *cert_path, *tls_verify, *image;
 	int64_t timeout_ms; /* how long an answer may take; 0: as this file says */
+	bool start_dockerd;
 };
 
 #define DOCKER_REMEDY_LOST \
@@ -174,6 +176,22 @@ int32_t docker_watch(struct abx_session *s, struct abx_call *call, const struct 
 /* create.c */
 int32_t docker_provision(struct abx_session *s, struct abx_call *call,
 			 const struct abx_provision *p);
+/* To a list of HostConfig.Mounts. */
+void docker_add_mount(cJSON *list, const char *type, const char *source, const char *target,
+		      bool read_only);
+
+/* inside.c: an engine in the box.  Add what it needs to a HostConfig that has its mounts. */
+void docker_inside_ask(cJSON *host);
+void docker_inside_warn(void);
+/* Of a container's description: is there to be one? */
+bool docker_inside_is(const cJSON *inspected);
+/* In a box that runs. */
+int32_t docker_inside_start(struct abx_session *s, struct abx_call *call, const char *id);
+/* What runs in it ends, or this time is over. */
+int32_t docker_inside_stop(struct abx_session *s, struct abx_call *call, const char *id,
+			   int64_t grace_ms);
+/* Say that the engine around it forbids it. */
+int32_t docker_inside_refused(struct abx_session *s, struct abx_call *call, const char *why);
 
 /* life.c */
 int32_t docker_start(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
@@ -186,8 +204,10 @@ int32_t docker_resume(struct abx_session *s, struct abx_call *call, const struct
 		      const struct abx_start_req *req);
 int32_t docker_destroy(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		       const struct abx_stop_req *req);
-/* Start it and wait until it runs; emits it.  Its description to *ret, when that is not NULL. */
-int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char *id, cJSON **ret);
+/* Start it and wait until it runs; emits it.  `inside`: with an engine in it.  Its description to
+ * *ret, when that is not NULL. */
+int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char *id, bool inside,
+			cJSON **ret);
 
 /* exec.c */
 int32_t docker_exec(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,

@@ -43,12 +43,31 @@ static int32_t act(struct abx_session *s, struct abx_call *call, const char *id,
 	return r;
 }
 
-int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char *id, cJSON **ret)
+/* What is asked for beside the usual is judged when it starts. */
+static int32_t start_it(struct abx_session *s, struct abx_call *call, const char *id, bool inside)
+{
+	const struct docker_request q = {.method = "POST", .idempotent = true};
+	struct docker_answer a = {.status = 0};
+	int32_t r;
+
+	if (!inside)
+		return act(s, call, id, "start", "", 0);
+	r = docker_ask(s, call, &q, &a, "/containers/%s/start", id);
+	if (r == ABX_OK && (a.status == 400 || a.status == 403 || a.status == 500))
+		r = docker_inside_refused(s, call, a.message);
+	else if (r == ABX_OK)
+		r = docker_expect(call, &a, "start box %.*s", DOCKER_ID_SHOWN, id);
+	docker_answer_release(&a);
+	return r;
+}
+
+int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char *id, bool inside,
+			cJSON **ret)
 {
 	cJSON *doc = NULL;
 	const cJSON *state = NULL;
 	const char *why = NULL;
-	int32_t r = act(s, call, id, "start", "", 0);
+	int32_t r = start_it(s, call, id, inside);
 
 	if (r == ABX_OK)
 		r = docker_inspect(s, call, id, &doc);
@@ -70,24 +89,30 @@ int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char
 int32_t docker_start(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		     const struct abx_start_req *req)
 {
-	uint32_t state = 0;
-	int32_t r = find(s, call, sb->id, &state);
+	cJSON *doc = NULL;
+	bool inside;
+	int32_t r = docker_inspect(s, call, sb->id, &doc);
 
-	if (r != ABX_OK)
-		return r;
-	if (req && req->flags)
-		return abx_fail(call, ABX_ENOTSUP, NULL, "start: unknown flags %#x", req->flags);
-	if (state == ABX_STATE_PAUSED)
-		return abx_fail(call, ABX_ESTATE, "resume it", "box %.*s: it is paused",
-				DOCKER_ID_SHOWN, sb->id);
-	return docker_start_it(s, call, sb->id, NULL);
+	if (r == ABX_OK && req && req->flags)
+		r = abx_fail(call, ABX_ENOTSUP, NULL, "start: unknown flags %#x", req->flags);
+	if (r == ABX_OK && docker_state(doc) == ABX_STATE_PAUSED)
+		r = abx_fail(call, ABX_ESTATE, "resume it", "box %.*s: it is paused",
+			     DOCKER_ID_SHOWN, sb->id);
+	inside = docker_inside_is(doc);
+	cJSON_Delete(doc);
+	if (r == ABX_OK)
+		r = docker_start_it(s, call, sb->id, inside, NULL);
+	return r == ABX_OK && inside ? docker_inside_start(s, call, sb->id) : r;
 }
 
-static int32_t stop_it(struct abx_session *s, struct abx_call *call, const char *id,
+static int32_t stop_it(struct abx_session *s, struct abx_call *call, const char *id, bool inside,
 		       const struct abx_stop_req *req)
 {
 	const int64_t seconds = req && req->grace_ms > 0 ? (req->grace_ms + 999) / 1000 : 0;
 	char query[40];
+
+	if (inside && seconds)
+		(void)docker_inside_stop(s, call, id, req->grace_ms);
 
 	(void)snprintf(query, sizeof(query), "?t=%lld", (long long)seconds);
 	return act(s, call, id, "stop", query, seconds * 1000);
@@ -96,14 +121,15 @@ static int32_t stop_it(struct abx_session *s, struct abx_call *call, const char 
 int32_t docker_stop(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		    const struct abx_stop_req *req)
 {
-	uint32_t state = 0;
-	int32_t r = find(s, call, sb->id, &state);
+	cJSON *doc = NULL;
+	int32_t r = docker_inspect(s, call, sb->id, &doc);
 
 	/* What is frozen hears nothing before it is killed. */
-	if (r == ABX_OK && state == ABX_STATE_PAUSED)
+	if (r == ABX_OK && docker_state(doc) == ABX_STATE_PAUSED)
 		r = act(s, call, sb->id, "unpause", "", 0);
 	if (r == ABX_OK)
-		r = stop_it(s, call, sb->id, req);
+		r = stop_it(s, call, sb->id, docker_inside_is(doc), req);
+	cJSON_Delete(doc);
 	return r == ABX_OK ? emit_now(s, call, sb->id) : r;
 }
 
@@ -181,7 +207,7 @@ int32_t docker_destroy(struct abx_session *s, struct abx_call *call, const struc
 	if (r != ABX_OK)
 		return r;
 	if (req && req->grace_ms > 0 && docker_state(doc) == ABX_STATE_RUNNING)
-		r = stop_it(s, call, sb->id, req);
+		r = stop_it(s, call, sb->id, docker_inside_is(doc), req);
 	if (r == ABX_OK || r == ABX_ENOTFOUND)
 		r = remove_it(s, call, sb->id);
 	of_snapshot = strncmp(abx_json_get_text(abx_json_get_part(doc, "Config"), "Image"),

@@ -36,6 +36,7 @@ COPY install.sh ca.pem /build/
 ARG PACKAGES
 RUN ["/bin/sh", "/build/install.sh"]
 END
+echo 'exit 44' >"$T/context/start-dockerd.sh"
 context()
 {
 	printf '%s\n' "$@" >"$T/context/install.sh"

@@ -23,10 +23,8 @@ exec_path=$(git --exec-path)
 mkdir -p "$T/root$exec_path" "$T/root/etc/ssl/certs"
 cat /etc/ssl/certs/*.crt >"$T/root/etc/ssl/certs/ca-certificates.crt"
 cp -L "$exec_path/git-remote-https" "$T/root$exec_path/"
-ldd "$exec_path/git-remote-https" | sed -n 's,^[^/]*\(/[^ ]*\) (.*,\1,p' |
-	while IFS= read -r library; do
-		mkdir -p "$T/root${library%/*}" && cp -L "$library" "$T/root$library"
-	done
+docker_libraries "$exec_path/git-remote-https" | docker_add "$T/root"
+docker_debian "$T/root" || fail 'packages can be installed in it'
 cat >"$T/root/bin/apt-get" <<END
 #!/bin/sh
 case " \$* " in
@@ -34,14 +32,6 @@ case " \$* " in
 *) curl -sS $url/ ;;
 esac
 END
-cat >"$T/root/bin/useradd" <<'END'
-#!/bin/sh
-echo 'vscode:x:1000:1000::/home/vscode:/bin/sh' >>/etc/passwd
-echo 'vscode:x:1000:' >>/etc/group
-mkdir -p /home/vscode && chown 1000:1000 /home/vscode
-END
-printf '#!/bin/sh\nexit 1\n' >"$T/root/bin/dpkg-query"
-chmod 755 "$T/root/bin/apt-get" "$T/root/bin/useradd" "$T/root/bin/dpkg-query"
 tar -cf "$T/root.tar" -C "$T/root" .
 
 # shellcheck disable=SC2086

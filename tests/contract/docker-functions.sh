@@ -4,6 +4,8 @@
 #
 #	. "${0%/*}/docker-functions.sh"     first thing, instead of ../cli/functions.sh
 #	docker_engine            one of this test's own; or else the one that answers; or skip_all
+#	docker_start DIR ARG...  another one, with its files in DIR, which begins to start; it is at
+#	                         $DOCKER_HOST then; docker_through: words that run it, "setpriv ..."
 #	docker_victim            the process of that engine; after SIGKILL it is started again
 #	and what docker-play.sh says
 #	docker_fake_suite TAR    from now on mmdebstrap takes no time: what it makes is this
@@ -38,22 +40,30 @@ docker_engine()
 		docker_answers || skip_all "no Docker engine answers, and none can be started here"
 		return
 	fi
-	mkdir "$T/engine" || exit 99
-	DOCKER_HOST=unix://$T/engine/docker.sock
-	export DOCKER_HOST
-	unset DOCKER_CONTEXT DOCKER_TLS_VERIFY DOCKER_CERT_PATH
-	unshare --mount --pid --fork --kill-child --mount-proc \
-		sh -c 'while rm -f "$1/pid"
-		dockerd --data-root "$1/data" --exec-root "$1/exec" -H "$2" -p "$1/pid"
-		[ "$?" -eq 137 ]; do :; done' sh "$T/engine" "$DOCKER_HOST" \
-		>"$T/engine/log" 2>&1 </dev/null &
-	docker_pid=$!
-	atexit docker_stop
+	docker_start "$T/engine"
 	wait_for 30 docker_is_up
 	docker_answers || {
 		diag "$(tail -n 5 "$T/engine/log")"
 		skip_all 'a Docker engine does not start here'
 	}
+}
+
+docker_start()
+{
+	mkdir "$1" || exit 99
+	DOCKER_HOST=unix://$1/docker.sock
+	export DOCKER_HOST
+	unset DOCKER_CONTEXT DOCKER_TLS_VERIFY DOCKER_CERT_PATH
+	docker_dir=$1
+	shift
+	# shellcheck disable=SC2086
+	unshare --mount --pid --fork --kill-child --mount-proc ${docker_through-} \
+		sh -c 'dir=$1 && shift && while rm -f "$dir/pid"
+		dockerd --data-root "$dir/data" --exec-root "$dir/exec" -p "$dir/pid" "$@"
+		[ "$?" -eq 137 ]; do :; done' sh "$docker_dir" -H "$DOCKER_HOST" "$@" \
+		>"$docker_dir/log" 2>&1 </dev/null &
+	docker_pid=$!
+	atexit docker_stop "$docker_pid"
 }
 
 # True also when it never will be.
@@ -75,12 +85,12 @@ docker_victim()
 	done
 }
 
-docker_stop()
+docker_stop() # PID
 {
 	# unshare itself hears no other signal, and takes the engine and all of its processes along.
-	docker_child=$(docker_children "$docker_pid" | tr -d ' ')
-	kill -KILL "$docker_pid" 2>/dev/null
-	wait "$docker_pid" 2>/dev/null
+	docker_child=$(docker_children "$1" | tr -d ' ')
+	kill -KILL "$1" 2>/dev/null
+	wait "$1" 2>/dev/null
 	wait_for 10 docker_is_gone
 }
 

@@ -5,6 +5,9 @@
 #
 #	docker_is_built          true with the docker provider
 #	docker_root FILE.tar     a root file system of this machine's programs, enough for a box
+#	docker_debian ROOT       pretend that packages can be installed there: apt-get does nothing
+#	docker_add ROOT          files of this machine to the same places there: a list on stdin
+#	docker_libraries FILE... those that they need, as such a list
 #	docker_play ROOT         instead of an engine, one that is played (docker-play.pl), at
 #	                         $DOCKER_HOST
 #	docker_breaks DIR        docker-break.pl, with its files in DIR, between agentbox and the
@@ -44,11 +47,42 @@ docker_root()
 		done
 		# With sanitizers it is no static program.
 		ldd "$BUILD/core/ctl/agentbox-ctl" 2>/dev/null
-	} | sed -n 's,^[^/]*\(/[^ ]*\) (.*,\1,p' | sort -u >"$T/libraries"
-	while IFS= read -r library; do
-		mkdir -p "$root${library%/*}" && cp -L "$library" "$root$library" || exit 1
-	done <"$T/libraries"
+	} | docker_named | sort -u >"$T/libraries"
+	docker_add "$root" <"$T/libraries" || exit 1
 	docker_recoding "$root" && docker_git "$root" && tar -cf "$1" -C "$root" .
+)
+
+docker_named()
+{
+	sed -n 's,^[^/]*\(/[^ ]*\) (.*,\1,p'
+}
+
+docker_libraries()
+{
+	ldd "$@" 2>/dev/null | docker_named | sort -u
+}
+
+docker_add()
+{
+	while IFS= read -r docker_file; do
+		mkdir -p "$1${docker_file%/*}" && cp -L "$docker_file" "$1$docker_file" || return 1
+	done
+}
+
+docker_debian()
+(
+	cd "$1/bin" || exit 1
+	for program in apt-get usermod; do
+		printf '#!/bin/sh\n' >"$program"
+	done
+	printf '#!/bin/sh\nexit 1\n' >dpkg-query
+	cat >useradd <<'END'
+#!/bin/sh
+echo 'vscode:x:1000:1000::/home/vscode:/bin/sh' >>/etc/passwd
+echo 'vscode:x:1000:' >>/etc/group
+mkdir -p /home/vscode && chown 1000:1000 /home/vscode
+END
+	chmod 755 apt-get usermod dpkg-query useradd
 )
 
 # What git runs that is not in itself: `git submodule` is a script, and the other side of a fetch

@@ -33,12 +33,20 @@ if [ -s "$here/ca.pem" ]; then
 	export SSL_CERT_FILE="$bundle" CURL_CA_BUNDLE="$bundle"
 fi
 
+get()
+{
+	apt-get -qy -o Acquire::Retries=3 -o Dpkg::Options::=--force-unsafe-io \
+		install --no-install-recommends "$@"
+}
+
+# Some releases have the program that speaks with the engine in a package of its own.
+command -v dockerd >/dev/null && ! command -v docker >/dev/null && missing="$missing docker-cli"
 if [ -n "$missing" ]; then
 	say "installing$missing"
 	apt-get -q -o Acquire::Retries=3 update
 	# shellcheck disable=SC2086
-	apt-get -qy -o Acquire::Retries=3 -o Dpkg::Options::=--force-unsafe-io \
-		install --no-install-recommends $missing
+	get $missing
+	command -v dockerd >/dev/null && ! command -v docker >/dev/null && get docker-cli
 	apt-get clean
 	rm -rf /var/lib/apt/lists/*
 else
@@ -50,7 +58,8 @@ if [ -d /etc/sudoers.d ]; then
 	printf 'vscode ALL=(ALL) NOPASSWD:ALL\n' >/etc/sudoers.d/agentbox
 	chmod 0440 /etc/sudoers.d/agentbox
 fi
+! getent group docker >/dev/null || usermod -aG docker vscode
 mkdir -p /workspace /etc/agentbox /var/log/agentbox
 chown vscode: /workspace /var/log/agentbox
+install -m 755 "$here/start-dockerd.sh" "${here%/*}/start-dockerd"
 rm -rf /etc/apt/apt.conf.d/99agentbox-build "$here"
-rmdir "${here%/*}" 2>/dev/null || :
