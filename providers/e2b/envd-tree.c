@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Trees into and out of a sandbox. */
-#include "providers/e2b/e2b.h"
+/* Trees into and out of a sandbox, as tar streams, by its own tar. */
+#include "providers/e2b/envd.h"
 
-int32_t e2b_put_tar(struct abx_session *s ABX_UNUSED, struct abx_call *call,
-		    const struct abx_sandbox *sb ABX_UNUSED,
-		    const struct abx_transfer *t ABX_UNUSED)
+int32_t e2b_put_tar(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		    const struct abx_transfer *t)
 {
-	return abx_fail(call, ABX_ENOTSUP, NULL, "not supported");
+	struct e2b_mover by = {s, sb};
+	struct abx_move m = {.call = call, .exec = e2b_move_exec, .ctx = &by};
+
+	return abx_move_put_tar(&m, t);
 }
 
-int32_t e2b_get_tar(struct abx_session *s ABX_UNUSED, struct abx_call *call,
-		    const struct abx_sandbox *sb ABX_UNUSED,
-		    const struct abx_transfer *t ABX_UNUSED)
+int32_t e2b_get_tar(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		    const struct abx_transfer *t)
 {
-	return abx_fail(call, ABX_ENOTSUP, NULL, "not supported");
+	struct e2b_mover by = {s, sb};
+	struct abx_move m = {.call = call, .exec = e2b_move_exec, .ctx = &by};
+
+	return abx_move_get_tar(&m, t);
 }
