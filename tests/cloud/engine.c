@@ -96,16 +96,18 @@ bool emu_engine_light(const struct emu_engine *e)
 	return e->light;
 }
 
-static int provision(struct emu_engine *e, const char *id, const char *snapshot,
+static const char *const nothing[] = {NULL};
+
+static int provision(struct emu_engine *e, const char *id, const struct emu_box_options *o,
 		     struct abx_err *err)
 {
-	static const char *const nothing[] = {NULL};
 	const struct abx_provision p = {
 		ABX_INIT(struct abx_provision),
 		.name = id,
 		.idempotency_key = id,
-		.snapshot = snapshot,
-		.egress_allow = e->no_network ? nothing : NULL,
+		.snapshot = o->snapshot,
+		.egress_allow = e->no_network ? nothing : o->allow,
+		.egress_deny = e->no_network ? NULL : o->deny,
 		.labels = &own_label,
 		.n_labels = 1,
 	};
@@ -172,12 +174,13 @@ static int put_agent(struct emu_engine *e, const char *id, struct abx_err *err)
 /* What every sandbox begins with, unless it comes from a snapshot. */
 static int make_base(struct emu_engine *e, struct abx_err *err)
 {
+	const struct emu_box_options offline = {.allow = nothing};
 	char id[24] = "base-";
 	struct abx_err later = ABX_ERR_INIT;
 	int r;
 
 	abx_rand_hex(id + 5, 16);
-	r = provision(e, id, NULL, err);
+	r = provision(e, id, &offline, err);
 	if (r < 0)
 		return r;
 	r = put_agent(e, id, err);
@@ -190,8 +193,10 @@ static int make_base(struct emu_engine *e, struct abx_err *err)
 	return r;
 }
 
-int emu_box_make(struct emu_engine *e, const char *id, const char *snapshot, struct abx_err *err)
+int emu_box_make(struct emu_engine *e, const char *id, const struct emu_box_options *o,
+		 struct abx_err *err)
 {
+	struct emu_box_options own = *o;
 	int r = 0;
 
 	if (e->light)
@@ -200,7 +205,21 @@ int emu_box_make(struct emu_engine *e, const char *id, const char *snapshot, str
 	if (!*e->base)
 		r = make_base(e, err);
 	(void)pthread_mutex_unlock(&e->lock);
-	return r < 0 ? r : provision(e, id, snapshot ? snapshot : e->base, err);
+	if (!own.snapshot)
+		own.snapshot = e->base;
+	return r < 0 ? r : provision(e, id, &own, err);
+}
+
+int emu_box_set_egress(struct emu_engine *e, const char *id, const struct emu_box_options *o,
+		       struct abx_err *err)
+{
+	const struct abx_policy policy = {ABX_INIT(struct abx_policy), .allow = o->allow,
+					  .deny = o->deny};
+	const struct abx_sandbox sb = sandbox(id);
+
+	return e->light || e->no_network
+		       ? 0
+		       : abx_cloud_set_egress(e->cloud, &plain, &sb, &policy, err);
 }
 
 int emu_box_end(struct emu_engine *e, const char *id, struct abx_err *err)

@@ -33,8 +33,16 @@ void emu_engine_close(struct emu_engine *e);
 bool emu_engine_light(const struct emu_engine *e);
 
 #define EMU_REF_BYTES 80
-/* From a snapshot, or from what `setup` made (NULL). */
-int emu_box_make(struct emu_engine *e, const char *id, const char *snapshot, struct abx_err *err);
+struct emu_box_options {
+	const char *snapshot; /* NULL: what `setup` made */
+	/* Where it may connect to, as abx_provision has it. */
+	const char *const *allow, *const *deny;
+};
+int emu_box_make(struct emu_engine *e, const char *id, const struct emu_box_options *o,
+		 struct abx_err *err);
+/* The same of one that runs. */
+int emu_box_set_egress(struct emu_engine *e, const char *id, const struct emu_box_options *o,
+		       struct abx_err *err);
 int emu_box_end(struct emu_engine *e, const char *id, struct abx_err *err);
 /* Its processes are held, or go on. */
 int emu_box_pause(struct emu_engine *e, const char *id, struct abx_err *err);

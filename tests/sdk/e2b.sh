@@ -68,6 +68,7 @@ relay() # FILE.mjs
 	diag "$(cat "$T/node.err")"
 }
 relay test.mjs
+relay template.mjs
 relay wire.mjs
 
 ok 'it ends when it is told to' stop_emulator

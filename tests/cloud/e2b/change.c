@@ -194,24 +194,55 @@ void e2b_post_refreshes(struct emu_request *req)
 	finish(req, b);
 }
 
+/* All of where it may connect to is new; who may connect to it stays.  NULL, or what is wrong. */
+static const char *set_network(struct e2b_box *b, const cJSON *doc, struct abx_err *err)
+{
+	static const char *const kept[] = {"allowPublicTraffic", "maskRequestHost"};
+	cJSON *network = cJSON_Duplicate(doc, true);
+	struct emu_box_options o = {.allow = NULL};
+	const char *wrong = e2b_check_network(doc);
+	bool internet = true;
+	struct e2b_egress egress;
+
+	if (wrong || abx_json_bool(doc, "allow_internet_access", true, &internet) < 0) {
+		cJSON_Delete(network);
+		return wrong ? wrong : "validation error: allow_internet_access";
+	}
+	cJSON_DeleteItemFromObjectCaseSensitive(network, "allow_internet_access");
+	(void)pthread_mutex_lock(&b->e->lock);
+	for (size_t i = 0; i < ABX_N_ELEMENTS(kept); i++) {
+		cJSON *old = cJSON_DetachItemFromObjectCaseSensitive(b->network, kept[i]);
+
+		if (old)
+			(void)cJSON_AddItemToObject(network, kept[i], old);
+	}
+	b->internet = internet;
+	cJSON_Delete(b->network);
+	b->network = network;
+	(void)pthread_mutex_unlock(&b->e->lock);
+	e2b_egress_of(b, &egress, &o);
+	if (emu_box_set_egress(b->e->engine, b->id, &o, err) < 0)
+		wrong = err->text;
+	e2b_egress_release(&egress);
+	return wrong;
+}
+
 void e2b_put_network(struct emu_request *req)
 {
 	cJSON *doc = emu_body_json(req);
 	struct e2b_box *b = doc ? begin(req) : NULL;
+	struct abx_err err = ABX_ERR_INIT;
+	const char *wrong;
 
 	if (!doc)
 		e2b_error(req, 400, "validation error: the body is no JSON object");
 	if (b) {
-		if (b->state == E2B_RUNNING) {
-			(void)pthread_mutex_lock(&b->e->lock);
-			(void)abx_json_bool(doc, "allow_internet_access", true, &b->internet);
-			cJSON_Delete(b->network);
-			b->network = cJSON_Duplicate(doc, true);
-			(void)pthread_mutex_unlock(&b->e->lock);
-			emu_reply(req, 204, NULL, NULL, 0, NULL);
-		} else {
+		if (b->state != E2B_RUNNING)
 			e2b_error(req, 409, "Sandbox \"%s\" is not running", b->id);
-		}
+		else if ((wrong = set_network(b, doc, &err)))
+			e2b_error(req, wrong == err.text ? 500 : 400, "%s", wrong);
+		else
+			emu_reply(req, 204, NULL, NULL, 0, NULL);
 		finish(req, b);
 	}
 	cJSON_Delete(doc);

@@ -31,7 +31,23 @@ static const struct emu_route routes[] = {
 	{"GET", "/v2/sandboxes/*/logs", e2b_get_logs_v2, NULL},
 	{"POST", "/sandboxes/*/snapshots", e2b_post_snapshot, NULL},
 	{"GET", "/snapshots", e2b_list_snapshots, NULL},
+	{"POST", "/v3/templates", e2b_post_template, NULL},
+	{"POST", "/v2/templates", e2b_post_template, NULL},
+	{"GET", "/v2/templates", e2b_list_templates_v2, NULL},
+	{"GET", "/templates", e2b_list_templates, NULL},
+	{"POST", "/templates/tags", e2b_post_tags, NULL},
+	{"DELETE", "/templates/tags", e2b_delete_tags, NULL},
+	{"GET", "/templates/aliases/*", e2b_get_alias, NULL},
+	{"GET", "/templates/*/tags", e2b_get_tags, NULL},
+	{"GET", "/templates/*/files/*", e2b_get_file_link, NULL},
+	{"POST", "/v2/templates/*/builds/*", e2b_post_build, NULL},
+	{"GET", "/templates/*/builds/*/status", e2b_get_build_status, NULL},
+	{"GET", "/templates/*/builds/*/logs", e2b_get_build_logs, NULL},
+	{"GET", "/templates/*", e2b_get_template, NULL},
 	{"DELETE", "/templates/*", e2b_delete_template, NULL},
+	{"PATCH", "/v2/templates/*", e2b_patch_template, NULL},
+	{"PATCH", "/templates/*", e2b_patch_template, NULL},
+	{"PUT", "/_upload/*", e2b_put_file, e2b_put_file_begin},
 };
 
 static ABX_PRINTF(4, 0) void reply_error(struct emu_request *req, int status,
@@ -111,7 +127,8 @@ void e2b_control_begin(struct emu_request *req)
 		req->handle = other ? no_method : no_route;
 		return;
 	}
-	if (req->handle != health && !is_key(emu_header(req, "X-API-Key"), "e2b_") &&
+	if (req->handle != health && req->handle != e2b_put_file &&
+	    !is_key(emu_header(req, "X-API-Key"), "e2b_") &&
 	    !is_key(emu_header(req, "Authorization"), "Bearer sk_e2b_"))
 		req->handle = refuse_key;
 }

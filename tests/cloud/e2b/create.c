@@ -4,6 +4,7 @@
 
 #include "abxsdk/json.h"
 #include "core/util/clock.h"
+#include "core/util/mem.h"
 #include "tests/cloud/e2b/e2b.h"
 
 #define DEFAULT_S_V1 15
@@ -47,41 +48,6 @@ static bool take_map(const cJSON *doc, const char *key, cJSON **ret)
 		return false;
 	*ret = o ? cJSON_Duplicate(o, true) : cJSON_CreateObject();
 	return true;
-}
-
-static bool is_zero_cidr(const cJSON *list)
-{
-	const cJSON *i;
-
-	cJSON_ArrayForEach(i, list)
-		if (cJSON_IsString(i) && strcmp(i->valuestring, "0.0.0.0/0") == 0)
-			return true;
-	return false;
-}
-
-static bool is_domain(const char *s)
-{
-	return strpbrk(s, "ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ*") != NULL;
-}
-
-/* NULL, or what is wrong. */
-static const char *check_network(const cJSON *network)
-{
-	const cJSON *allow = cJSON_GetObjectItemCaseSensitive(network, "allowOut");
-	const cJSON *deny = cJSON_GetObjectItemCaseSensitive(network, "denyOut"), *i;
-
-	cJSON_ArrayForEach(i, deny) {
-		if (!cJSON_IsString(i) || is_domain(i->valuestring))
-			return "denyOut entries must be IP addresses or CIDR blocks";
-	}
-	cJSON_ArrayForEach(i, allow) {
-		if (!cJSON_IsString(i))
-			return "allowOut entries must be strings";
-		if (is_domain(i->valuestring) && !is_zero_cidr(deny))
-			return "When specifying allowed domains in allow out, you must include "
-			       "'ALL_TRAFFIC' in deny out to block all other traffic.";
-	}
-	return NULL;
 }
 
 static const char *take_lifecycle(const cJSON *doc, struct e2b_box *b)
@@ -138,7 +104,7 @@ static const char *take_request(const cJSON *doc, bool v2, struct e2b_box *b,
 	    abx_json_bool(network, "allowPublicTraffic", true, &public) < 0)
 		return "validation error: a member has the wrong type";
 	if (network) {
-		wrong = check_network(network);
+		wrong = e2b_check_network(network);
 		b->network = cJSON_Duplicate(network, true);
 	}
 	if (!wrong && !public && !secure)
@@ -155,16 +121,20 @@ static const char *take_request(const cJSON *doc, bool v2, struct e2b_box *b,
 	return wrong;
 }
 
-/* False: there is no such template. */
-static bool find_template(struct e2b_box *b, const char *name, char ref[EMU_REF_BYTES])
+static int boot_from(struct e2b_box *b, const struct e2b_boot *boot, struct abx_err *err)
 {
-	*ref = '\0';
-	if (strcmp(name, "base") == 0 || strcmp(name, "base:default") == 0) {
-		(void)snprintf(b->template_id, sizeof(b->template_id), "rki5dems9wqfm4r03t7g");
-		(void)snprintf(b->alias, sizeof(b->alias), "base");
-		return true;
-	}
-	return e2b_snapshot_ref(b->e, name, ref, b->template_id);
+	struct emu_box_options o = {.snapshot = *boot->ref ? boot->ref : NULL};
+	struct e2b_egress egress;
+	int r;
+
+	(void)snprintf(b->user, sizeof(b->user), "%s", boot->user);
+	b->cwd = abx_xstrdup_null(boot->cwd);
+	b->cpus = boot->cpus;
+	b->memory_mb = boot->memory_mb;
+	e2b_egress_of(b, &egress, &o);
+	r = emu_box_make(b->e->engine, b->id, &o, err);
+	e2b_egress_release(&egress);
+	return r;
 }
 
 static void make(struct emu_request *req, const cJSON *doc, bool v2)
@@ -172,13 +142,13 @@ static void make(struct emu_request *req, const cJSON *doc, bool v2)
 	struct e2b_box *b = e2b_box_new(req->service);
 	struct abx_err err = ABX_ERR_INIT;
 	const char *template = NULL, *wrong = take_request(doc, v2, b, &template);
-	char ref[EMU_REF_BYTES];
+	struct e2b_boot boot = {.cwd = NULL};
 
 	if (wrong) {
 		e2b_error(req, 400, "%s", wrong);
-	} else if (!find_template(b, template, ref)) {
+	} else if (!e2b_boot_find(b->e, template, &boot, b->template_id, b->alias)) {
 		e2b_error(req, 404, "template '%.128s' not found", template);
-	} else if (emu_box_make(b->e->engine, b->id, *ref ? ref : NULL, &err) < 0) {
+	} else if (boot_from(b, &boot, &err) < 0) {
 		e2b_error_coded(req, 500, "sandbox_create_failed", "Failed to create sandbox: %s",
 				err.text);
 	} else {
@@ -186,8 +156,10 @@ static void make(struct emu_request *req, const cJSON *doc, bool v2)
 		b->end_ms = b->run_ms + b->timeout_s * 1000;
 		b->state = E2B_RUNNING;
 		e2b_box_list_in(b);
+		e2b_procs_boot(b, boot.procs);
 		emu_reply_json(req, 201, e2b_sandbox_json(b), NULL);
 	}
+	e2b_boot_release(&boot);
 	e2b_box_put(b);
 }
 

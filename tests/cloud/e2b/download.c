@@ -163,7 +163,7 @@ void envd_get_file(struct emu_request *req)
 	d->path = abx_xstrdup(path ? path : "");
 	d->head = (struct abx_buf)ABX_BUF_INIT(HEAD_MAX);
 	d->refs = 2;
-	(void)snprintf(d->user, sizeof(d->user), "%s", user && *user ? user : E2B_DEFAULT_USER);
+	(void)snprintf(d->user, sizeof(d->user), "%s", user && *user ? user : d->box->user);
 	(void)pthread_mutex_init(&d->lock, NULL);
 	(void)pthread_cond_init(&d->changed, NULL);
 	if (e2b_thread(d->box->e, run, d)) {

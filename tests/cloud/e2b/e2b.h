@@ -5,7 +5,7 @@
  * One listener serves the control plane (control.c and what it routes to) and, where a request
  * names a sandbox by header or host, envd in it (envd.c).  State is in memory behind e->lock; a
  * box is used through a reference.  What takes long is done without the lock, one lifecycle
- * operation of a box at a time (box->op).
+ * operation of a box at a time (box->op).  A template is built in a box that stays E2B_STARTING.
  */
 #ifndef CLOUD_E2B_E2B_H
 #define CLOUD_E2B_E2B_H
@@ -21,6 +21,8 @@
 #define E2B_DEFAULT_USER "user"
 #define E2B_LIFE_MAX_S (24 * 3600)
 #define E2B_TEAM "team"
+#define E2B_BASE_ID "rki5dems9wqfm4r03t7g"
+#define E2B_DISK_MB 1024
 
 enum e2b_state { E2B_STARTING, E2B_RUNNING, E2B_PAUSED, E2B_GONE };
 
@@ -30,7 +32,7 @@ struct e2b_box {
 	struct e2b_box *next; /* newest first */
 	struct e2b *e;
 	int refs;
-	char id[24], template_id[128], alias[128];
+	char id[24], template_id[24], alias[64];
 	char token[65], traffic_token[65]; /* token "": envd is open */
 	enum e2b_state state;
 	pthread_mutex_t op;
@@ -39,14 +41,21 @@ struct e2b_box {
 	bool auto_pause, pause_memory, auto_resume, internet;
 	bool disk_only; /* paused without its memory */
 	cJSON *metadata, *envs, *network, *mounts;
+	char user[64], *cwd; /* of processes that name none; cwd NULL: the user's home */
+	int64_t cpus, memory_mb;
 	struct e2b_proc *procs;
 };
 
-struct e2b_snapshot {
-	struct e2b_snapshot *next;
-	char id[160], template_id[128], name[128], box_id[24], ref[EMU_REF_BYTES];
-	int64_t made_ms;
+/* What sandboxes begin with. */
+struct e2b_boot {
+	char ref[EMU_REF_BYTES]; /* "": what every one has */
+	char user[64], *cwd;	 /* as in a box */
+	int64_t cpus, memory_mb;
+	cJSON *procs; /* [{"user", "request"}]: processes that are there from the beginning */
 };
+
+struct e2b_template;
+struct e2b_file;
 
 struct e2b {
 	struct emu_server *server;
@@ -54,8 +63,9 @@ struct e2b {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct e2b_box *boxes;
-	struct e2b_snapshot *snapshots;
-	unsigned int threads; /* under way beside the requests' */
+	struct e2b_template *templates;
+	struct e2b_file *files; /* uploaded for builds */
+	unsigned int threads;	/* under way beside the requests' */
 	bool ending;
 	pthread_t reaper;
 	bool has_reaper;
@@ -112,10 +122,45 @@ void e2b_get_logs(struct emu_request *req);
 void e2b_get_logs_v2(struct emu_request *req);
 void e2b_post_snapshot(struct emu_request *req);
 void e2b_list_snapshots(struct emu_request *req);
+
+/* templates.c */
+void e2b_boot_init(struct e2b_boot *b);
+void e2b_boot_copy(const struct e2b_boot *from, struct e2b_boot *to);
+void e2b_boot_release(struct e2b_boot *b);
+/* What `name` boots, and its template's id and alias; false: there is no such thing. */
+bool e2b_boot_find(struct e2b *e, const char *name, struct e2b_boot *ret, char template_id[24],
+		   char alias[64]);
+void e2b_templates_free(struct e2b *e);
+
+/* template-list.c, tags.c, build.c */
+void e2b_list_templates(struct emu_request *req);
+void e2b_list_templates_v2(struct emu_request *req);
+void e2b_get_template(struct emu_request *req);
+void e2b_patch_template(struct emu_request *req);
 void e2b_delete_template(struct emu_request *req);
-/* The snapshot that boots as `name`; its ref, and its template in `template_id`.  False: none. */
-bool e2b_snapshot_ref(struct e2b *e, const char *name, char ref[EMU_REF_BYTES],
-		      char template_id[128]);
+void e2b_get_alias(struct emu_request *req);
+void e2b_post_tags(struct emu_request *req);
+void e2b_delete_tags(struct emu_request *req);
+void e2b_get_tags(struct emu_request *req);
+void e2b_post_template(struct emu_request *req);
+void e2b_get_file_link(struct emu_request *req);
+void e2b_put_file(struct emu_request *req);
+void e2b_put_file_begin(struct emu_request *req);
+void e2b_post_build(struct emu_request *req);
+void e2b_get_build_status(struct emu_request *req);
+void e2b_get_build_logs(struct emu_request *req);
+/* What was uploaded with that hash, to be read from its beginning; -1: nothing. */
+int e2b_file_open(struct e2b *e, const char *hash);
+void e2b_files_free(struct e2b *e);
+
+/* egress.c: where a box may connect to, in the engine's terms. */
+struct e2b_egress {
+	const char **allow, **deny; /* their texts are the box's */
+};
+/* NULL, or what is wrong. */
+const char *e2b_check_network(const cJSON *network);
+void e2b_egress_of(const struct e2b_box *b, struct e2b_egress *ret, struct emu_box_options *o);
+void e2b_egress_release(struct e2b_egress *g);
 
 /* envd.c */
 /* True: the request is one of a sandbox. */
@@ -125,5 +170,8 @@ bool e2b_envd_begin(struct emu_request *req);
 void e2b_procs_cut(struct e2b_box *b);
 void e2b_procs_reap(struct e2b_box *b, int64_t now_ms);
 void e2b_procs_free(struct e2b_box *b);
+/* Those that run, as e2b_boot has them. */
+cJSON *e2b_procs_describe(struct e2b_box *b);
+void e2b_procs_boot(struct e2b_box *b, const cJSON *procs);
 
 #endif

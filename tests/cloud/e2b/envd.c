@@ -89,7 +89,7 @@ bool envd_user(const struct emu_request *req, char user[ENVD_USER_BYTES])
 	const char *text = emu_header(req, "Authorization");
 	size_t n;
 
-	(void)snprintf(user, ENVD_USER_BYTES, "%s", E2B_DEFAULT_USER);
+	(void)snprintf(user, ENVD_USER_BYTES, "%s", envd_box(req)->user);
 	if (!text || strncasecmp(text, "Basic ", 6) != 0)
 		return true;
 	if (e2b_unbase64(text + 6, &b) < 0 || !b.len)

@@ -9,9 +9,6 @@
 #include "tests/cloud/e2b/e2b.h"
 
 #define PAGE_MAX 100
-#define DISK_MB 1024
-#define CPUS 2
-#define MEMORY_MB 512
 
 static void add_copy(cJSON *doc, const char *key, const cJSON *value)
 {
@@ -35,9 +32,9 @@ static cJSON *listed(const struct e2b_box *b)
 	(void)abx_json_add_str(doc, "startedAt", started);
 	(void)abx_json_add_str(doc, "endAt", end);
 	(void)abx_json_add_str(doc, "envdVersion", E2B_ENVD_VERSION);
-	(void)abx_json_add_i64(doc, "cpuCount", CPUS);
-	(void)abx_json_add_i64(doc, "memoryMB", MEMORY_MB);
-	(void)abx_json_add_i64(doc, "diskSizeMB", DISK_MB);
+	(void)abx_json_add_i64(doc, "cpuCount", b->cpus);
+	(void)abx_json_add_i64(doc, "memoryMB", b->memory_mb);
+	(void)abx_json_add_i64(doc, "diskSizeMB", E2B_DISK_MB);
 	add_copy(doc, "metadata", b->metadata);
 	(void)abx_json_add_str(doc, "state", b->state == E2B_PAUSED ? "paused" : "running");
 	(void)cJSON_AddItemToObject(doc, "volumeMounts", cJSON_CreateArray());
@@ -239,13 +236,13 @@ void e2b_get_metrics(struct emu_request *req)
 	o = cJSON_CreateObject();
 	(void)abx_json_add_str(o, "timestamp", now);
 	(void)abx_json_add_i64(o, "timestampUnix", abx_wall_ms() / 1000);
-	(void)abx_json_add_i64(o, "cpuCount", CPUS);
+	(void)abx_json_add_i64(o, "cpuCount", b->cpus);
 	(void)abx_json_add_i64(o, "cpuUsedPct", 1);
 	(void)abx_json_add_i64(o, "memUsed", (int64_t)64 << 20);
-	(void)abx_json_add_i64(o, "memTotal", (int64_t)MEMORY_MB << 20);
+	(void)abx_json_add_i64(o, "memTotal", b->memory_mb << 20);
 	(void)abx_json_add_i64(o, "memCache", 0);
 	(void)abx_json_add_i64(o, "diskUsed", (int64_t)256 << 20);
-	(void)abx_json_add_i64(o, "diskTotal", (int64_t)DISK_MB << 20);
+	(void)abx_json_add_i64(o, "diskTotal", (int64_t)E2B_DISK_MB << 20);
 	(void)cJSON_AddItemToArray(list, o);
 	e2b_box_put(b);
 	emu_reply_json(req, 200, list, NULL);

@@ -11,7 +11,7 @@
 #include "abxsdk/json.h"
 #include "core/util/clock.h"
 #include "core/util/mem.h"
-#include "tests/cloud/agent/frames.h"
+#include "tests/cloud/command.h"
 
 #define REMEMBER_MS 30000
 #define LISTENERS_MAX 64
@@ -173,8 +173,9 @@ static void on_data(struct e2b_proc *p, const char *stream, const char *data, si
 	tell(p, "data", o);
 }
 
-static void on_frame(struct e2b_proc *p, char kind, const char *data, size_t len)
+static void on_frame(void *ctx, char kind, const char *data, size_t len)
 {
+	struct e2b_proc *p = ctx;
 	char *text;
 
 	switch (kind) {
@@ -213,25 +214,8 @@ static void on_frame(struct e2b_proc *p, char kind, const char *data, size_t len
 static int32_t on_output(void *ctx, const void *data, size_t len)
 {
 	struct e2b_proc *p = ctx;
-	size_t at = 0;
 
-	abx_buf_add(&p->frames, data, len);
-	if (p->frames.failed)
-		return ABX_EPROTO;
-	while (p->frames.len - at >= AGENT_HEAD_BYTES) {
-		const unsigned char *head = (const unsigned char *)p->frames.data + at;
-		size_t n = agent_head_len(head);
-
-		if (n > AGENT_FRAME_MAX)
-			return ABX_EPROTO;
-		if (p->frames.len - at - AGENT_HEAD_BYTES < n)
-			break;
-		on_frame(p, (char)head[0], p->frames.data + at + AGENT_HEAD_BYTES, n);
-		at += AGENT_HEAD_BYTES + n;
-	}
-	memmove(p->frames.data, p->frames.data + at, p->frames.len - at);
-	p->frames.len -= at;
-	return 0;
+	return emu_frames_take(&p->frames, data, len, on_frame, p) ? 0 : ABX_EPROTO;
 }
 
 static void *run(void *arg)
@@ -262,28 +246,9 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void add_env(struct abx_buf *to, const char *key, const char *value)
-{
-	unsigned char head[AGENT_HEAD_BYTES];
-	size_t n = strlen(key) + 1 + strlen(value);
-
-	agent_head(head, AGENT_ENV, n);
-	abx_buf_add(to, head, sizeof(head));
-	abx_buf_addf(to, "%s=%s", key, value);
-}
-
-static void add_frame(struct abx_buf *to, char kind, const void *data, size_t len)
-{
-	unsigned char head[AGENT_HEAD_BYTES];
-
-	agent_head(head, kind, len);
-	abx_buf_add(to, head, sizeof(head));
-	abx_buf_add(to, data, len);
-}
-
 static int add_pair(void *ctx, const char *key, const char *value)
 {
-	add_env(ctx, key, value);
+	emu_frame_add_env(ctx, key, value);
 	return 0;
 }
 
@@ -306,7 +271,7 @@ static bool add_size(struct abx_buf *to, const cJSON *pty)
 
 	proc_pty_size(pty, b);
 	if (pty)
-		add_frame(to, AGENT_PTY, b, sizeof(b));
+		emu_frame_add(to, AGENT_PTY, b, sizeof(b));
 	return pty != NULL;
 }
 
@@ -322,23 +287,23 @@ static void describe(struct e2b_proc *p, struct abx_buf *to)
 	(void)abx_json_str(config, "cmd", EVENT_MAX, &cmd);
 	(void)abx_json_str(config, "cwd", EVENT_MAX, &cwd);
 	(void)abx_json_bool(p->request, "stdin", true, &in);
-	add_frame(to, AGENT_USER, p->user, strlen(p->user));
-	if (cwd)
-		add_frame(to, AGENT_CWD, cwd, strlen(cwd));
-	add_frame(to, AGENT_ARG, cmd ? cmd : "", cmd ? strlen(cmd) : 0);
+	emu_frame_add_text(to, AGENT_USER, p->user);
+	if (cwd || b->cwd)
+		emu_frame_add_text(to, AGENT_CWD, cwd ? cwd : b->cwd);
+	emu_frame_add_text(to, AGENT_ARG, cmd ? cmd : "");
 	cJSON_ArrayForEach(i, args) {
 		if (cJSON_IsString(i))
-			add_frame(to, AGENT_ARG, i->valuestring, strlen(i->valuestring));
+			emu_frame_add_text(to, AGENT_ARG, i->valuestring);
 	}
 	(void)abx_json_each_str(b->envs, add_pair, to);
-	add_env(to, "E2B_SANDBOX", "true");
-	add_env(to, "E2B_SANDBOX_ID", b->id);
-	add_env(to, "E2B_TEMPLATE_ID", b->template_id);
+	emu_frame_add_env(to, "E2B_SANDBOX", "true");
+	emu_frame_add_env(to, "E2B_SANDBOX_ID", b->id);
+	emu_frame_add_env(to, "E2B_TEMPLATE_ID", b->template_id);
 	(void)abx_json_each_str(cJSON_GetObjectItemCaseSensitive(config, "envs"), add_pair, to);
 	p->pty = add_size(to, cJSON_GetObjectItemCaseSensitive(p->request, "pty"));
 	if (!in && !p->pty)
-		add_frame(to, AGENT_NO_STDIN, "", 0);
-	add_frame(to, AGENT_GO, "", 0);
+		emu_frame_add(to, AGENT_NO_STDIN, "", 0);
+	emu_frame_add(to, AGENT_GO, "", 0);
 }
 
 static void listen_in(struct e2b_proc *p, struct emu_feed *feed, const struct connect_kind *kind,
@@ -377,7 +342,8 @@ struct e2b_proc *proc_start(struct e2b_box *b, const char *user, const cJSON *re
 	(void)pthread_mutex_init(&p->lock, NULL);
 	(void)pthread_mutex_init(&p->in_lock, NULL);
 	describe(p, &setup);
-	listen_in(p, feed, kind, timeout_ms, true);
+	if (feed)
+		listen_in(p, feed, kind, timeout_ms, true);
 	(void)pthread_mutex_lock(&b->e->lock);
 	p->next = b->procs;
 	b->procs = p;
@@ -578,5 +544,62 @@ void e2b_procs_free(struct e2b_box *b)
 
 		b->procs = p->next;
 		proc_put(p);
+	}
+}
+
+/* What its environment is in this sandbox becomes part of the request: a copy keeps it. */
+static cJSON *with_env(const struct e2b_proc *p)
+{
+	cJSON *doc = cJSON_Duplicate(p->request, true);
+	cJSON *config = cJSON_GetObjectItemCaseSensitive(doc, "process");
+	cJSON *env = cJSON_DetachItemFromObjectCaseSensitive(config, "envs");
+	cJSON *all = cJSON_Duplicate(p->box->envs, true), *i;
+
+	if (!all)
+		all = cJSON_CreateObject();
+	cJSON_DeleteItemFromObjectCaseSensitive(all, "E2B_SANDBOX_ID");
+	(void)abx_json_add_str(all, "E2B_SANDBOX_ID", p->box->id);
+	cJSON_ArrayForEach(i, env) {
+		cJSON_DeleteItemFromObjectCaseSensitive(all, i->string);
+		(void)abx_json_add_str(all, i->string, cJSON_IsString(i) ? i->valuestring : "");
+	}
+	cJSON_Delete(env);
+	(void)cJSON_AddItemToObject(config, "envs", all);
+	return doc;
+}
+
+cJSON *e2b_procs_describe(struct e2b_box *b)
+{
+	cJSON *list = cJSON_CreateArray();
+	size_t n;
+	struct e2b_proc **all = all_procs(b, &n);
+
+	/* The oldest first, as they were started. */
+	while (n > 0) {
+		struct e2b_proc *p = all[--n];
+		cJSON *o;
+
+		if (p->state != PROC_ENDED) {
+			o = cJSON_CreateObject();
+			(void)abx_json_add_str(o, "user", p->user);
+			(void)cJSON_AddItemToObject(o, "request", with_env(p));
+			(void)cJSON_AddItemToArray(list, o);
+		}
+		proc_put(p);
+	}
+	free(all);
+	return list;
+}
+
+void e2b_procs_boot(struct e2b_box *b, const cJSON *procs)
+{
+	const cJSON *i;
+
+	cJSON_ArrayForEach(i, procs) {
+		const char *user = E2B_DEFAULT_USER;
+
+		(void)abx_json_str(i, "user", 64, &user);
+		proc_put(proc_start(b, user, cJSON_GetObjectItemCaseSensitive(i, "request"), NULL,
+				    NULL, 0));
 	}
 }

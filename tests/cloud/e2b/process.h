@@ -40,7 +40,7 @@ struct e2b_proc {
 	struct abx_buf frames; /* used by the thread alone */
 };
 
-/* Deletes nothing of what it is given.  A reference; NULL: no thread, no pipe. */
+/* Deletes nothing of what it is given.  Without a feed nobody listens.  A reference. */
 struct e2b_proc *proc_start(struct e2b_box *b, const char *user, const cJSON *request,
 			    struct emu_feed *feed, const struct connect_kind *kind,
 			    int64_t timeout_ms);

@@ -1,105 +1,83 @@
 /* SPDX-License-Identifier: MIT */
 /* The emulated E2B: snapshots, which are templates. */
-#include <ctype.h>
 #include <string.h>
 
 #include "abxsdk/json.h"
 #include "abxsdk/number.h"
-#include "core/util/clock.h"
 #include "core/util/mem.h"
-#include "tests/cloud/e2b/e2b.h"
+#include "tests/cloud/e2b/template.h"
 
 #define PAGE_MAX 100
+#define ID_BYTES (2 * E2B_NAME_BYTES + sizeof(E2B_TEAM) + 2)
 
-/* x, x:tag, team/x, team/x:tag.  False: it is no name. */
-static bool split_name(const char *text, char name[64], char tag[64])
+static void snapshot_id(const struct e2b_template *t, const char *tag, char id[ID_BYTES])
 {
-	const char *slash = strchr(text, '/'), *colon;
-	size_t n;
-
-	if (slash)
-		text = slash + 1;
-	colon = strchr(text, ':');
-	n = colon ? (size_t)(colon - text) : strlen(text);
-	if (n == 0 || n >= 64 || (colon && (!colon[1] || strlen(colon + 1) >= 64)))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		name[i] = (char)tolower((unsigned char)text[i]);
-		if (!isalnum((unsigned char)name[i]) && name[i] != '-' && name[i] != '_')
-			return false;
-	}
-	name[n] = '\0';
-	(void)snprintf(tag, 64, "%s", colon ? colon + 1 : "default");
-	return strspn(tag, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == strlen(tag);
+	(void)snprintf(id, ID_BYTES, "%s%s:%s", *t->name ? E2B_TEAM "/" : "",
+		       *t->name ? t->name : t->id, tag);
 }
 
-static cJSON *snapshot_json(const struct e2b_snapshot *s)
+static cJSON *snapshot_json(const struct e2b_template *t, const char *tag)
 {
-	cJSON *doc = cJSON_CreateObject(), *names = cJSON_CreateArray();
-	char full[160];
+	cJSON *doc = cJSON_CreateObject();
+	char id[ID_BYTES];
 
-	(void)abx_json_add_str(doc, "snapshotID", s->id);
-	(void)snprintf(full, sizeof(full), E2B_TEAM "/%s", s->name);
-	if (*s->name)
-		(void)cJSON_AddItemToArray(names, cJSON_CreateString(full));
-	(void)cJSON_AddItemToObject(doc, "names", names);
+	snapshot_id(t, tag, id);
+	(void)abx_json_add_str(doc, "snapshotID", id);
+	(void)cJSON_AddItemToObject(doc, "names", e2b_template_names(t, true));
 	return doc;
 }
 
-/* Listed, in the place of one with this id; its ref is to be removed. */
-static cJSON *list_in(struct e2b *e, struct e2b_snapshot *s, char old_ref[EMU_REF_BYTES])
+/* Listed as that; what it takes the place of is removed.  The answer. */
+static cJSON *list_in(struct e2b_box *b, const char *name, const char *tag, const char *ref,
+		      cJSON *procs)
 {
+	struct e2b *e = b->e;
+	struct e2b_template *t;
+	struct e2b_build *build;
 	cJSON *doc;
 
-	*old_ref = '\0';
 	(void)pthread_mutex_lock(&e->lock);
-	for (struct e2b_snapshot **p = &e->snapshots; *p; p = &(*p)->next) {
-		struct e2b_snapshot *old = *p;
-
-		if (*s->name && strcmp(old->name, s->name) == 0)
-			(void)snprintf(s->template_id, sizeof(s->template_id), "%s",
-				       old->template_id);
-		if (strcmp(old->id, s->id) != 0)
-			continue;
-		*p = old->next;
-		(void)snprintf(old_ref, EMU_REF_BYTES, "%s", old->ref);
-		free(old);
-		break;
-	}
-	s->next = e->snapshots;
-	e->snapshots = s;
-	doc = snapshot_json(s);
+	t = e2b_template_named(e, name);
+	t->refs++;
+	build = e2b_build_new(t);
+	build->state = BUILD_READY;
+	(void)snprintf(build->box_id, sizeof(build->box_id), "%s", b->id);
+	(void)snprintf(build->boot.ref, sizeof(build->boot.ref), "%s", ref);
+	(void)snprintf(build->boot.user, sizeof(build->boot.user), "%s", b->user);
+	build->boot.cwd = abx_xstrdup_null(b->cwd);
+	build->boot.cpus = b->cpus;
+	build->boot.memory_mb = b->memory_mb;
+	build->boot.procs = procs;
+	e2b_tag_set(t, tag, build);
+	doc = snapshot_json(t, tag);
 	(void)pthread_mutex_unlock(&e->lock);
+	e2b_builds_trim(t);
+	e2b_template_put(t);
 	return doc;
 }
 
-static void take(struct emu_request *req, struct e2b_box *b, const char *name)
+static void take(struct emu_request *req, struct e2b_box *b, const char *text)
 {
-	struct e2b_snapshot *s = abx_xcalloc(1, sizeof(*s));
+	char name[E2B_NAME_BYTES] = "", tag[E2B_NAME_BYTES] = "default", ref[EMU_REF_BYTES];
 	struct abx_err err = ABX_ERR_INIT;
-	char tag[64] = "default", old[EMU_REF_BYTES];
+	cJSON *procs;
 
-	if (name && !split_name(name, s->name, tag)) {
-		e2b_error(req, 400, "Invalid snapshot name '%.64s'", name);
-	} else if (b->state != E2B_RUNNING) {
-		e2b_error(req, 409, "Sandbox \"%s\" cannot be snapshotted while in 'paused' state",
-			  b->id);
-	} else if (emu_box_snapshot(b->e->engine, b->id, s->ref, &err) < 0) {
-		e2b_error_coded(req, 500, "internal_server_error", "%s", err.text);
-	} else {
-		e2b_random_id(s->template_id, 20);
-		if (*s->name)
-			(void)snprintf(s->id, sizeof(s->id), E2B_TEAM "/%s:%s", s->name, tag);
-		else
-			(void)snprintf(s->id, sizeof(s->id), "%s:default", s->template_id);
-		(void)snprintf(s->box_id, sizeof(s->box_id), "%s", b->id);
-		s->made_ms = abx_wall_ms();
-		emu_reply_json(req, 201, list_in(b->e, s, old), NULL);
-		if (*old)
-			(void)emu_snapshot_end(b->e->engine, old, &err);
+	if (text && !e2b_split_name(text, name, tag)) {
+		e2b_error(req, 400, "Invalid snapshot name '%.64s'", text);
 		return;
 	}
-	free(s);
+	if (b->state != E2B_RUNNING) {
+		e2b_error(req, 409, "Sandbox \"%s\" cannot be snapshotted while in 'paused' state",
+			  b->id);
+		return;
+	}
+	procs = e2b_procs_describe(b);
+	if (emu_box_snapshot(b->e->engine, b->id, ref, &err) < 0) {
+		cJSON_Delete(procs);
+		e2b_error_coded(req, 500, "internal_server_error", "%s", err.text);
+		return;
+	}
+	emu_reply_json(req, 201, list_in(b, name, tag, ref, procs), NULL);
 }
 
 void e2b_post_snapshot(struct emu_request *req)
@@ -120,125 +98,67 @@ void e2b_post_snapshot(struct emu_request *req)
 	cJSON_Delete(doc);
 }
 
-static bool is_named(const struct e2b_snapshot *s, const char *wanted)
-{
-	char name[64], tag[64], id[160];
-	size_t n = strcspn(wanted, ":");
+/* Which ones to list. */
+struct page {
+	const char *box, *name, *after;
+	uint64_t max, n;
+	char last[ID_BYTES];
+	bool begun, more;
+	cJSON *list;
+};
 
-	if (strcmp(s->id, wanted) == 0 || strcmp(s->template_id, wanted) == 0)
-		return true;
-	if (strlen(s->template_id) == n && memcmp(s->template_id, wanted, n) == 0 && !*s->name)
-		return true;
-	if (!split_name(wanted, name, tag))
+static bool is_wanted(const struct page *p, struct e2b *e, const struct e2b_template *t,
+		      const struct e2b_tag *tag)
+{
+	char name[E2B_NAME_BYTES], wanted[E2B_NAME_BYTES];
+
+	if (!*tag->build->box_id || (p->box && strcmp(tag->build->box_id, p->box) != 0))
 		return false;
-	(void)snprintf(id, sizeof(id), E2B_TEAM "/%s:%s", name, tag);
-	return strcmp(s->id, id) == 0;
+	if (!p->name)
+		return true;
+	return e2b_template_find(e, p->name) == t && e2b_split_name(p->name, name, wanted) &&
+	       (!strchr(p->name, ':') || strcmp(wanted, tag->name) == 0);
 }
 
-bool e2b_snapshot_ref(struct e2b *e, const char *name, char ref[EMU_REF_BYTES],
-		      char template_id[128])
+static void add_of(struct page *p, struct e2b *e, const struct e2b_template *t)
 {
-	bool found = false;
+	for (const struct e2b_tag *tag = t->tags; tag && !p->more; tag = tag->next) {
+		char id[ID_BYTES];
 
-	(void)pthread_mutex_lock(&e->lock);
-	for (const struct e2b_snapshot *s = e->snapshots; s && !found; s = s->next) {
-		found = is_named(s, name);
-		if (found) {
-			(void)snprintf(ref, EMU_REF_BYTES, "%s", s->ref);
-			(void)snprintf(template_id, 128, "%s", s->template_id);
+		snapshot_id(t, tag->name, id);
+		if (p->begun && is_wanted(p, e, t, tag)) {
+			p->more = p->n == p->max;
+			if (p->more)
+				return;
+			(void)cJSON_AddItemToArray(p->list, snapshot_json(t, tag->name));
+			memcpy(p->last, id, sizeof(id));
+			p->n++;
 		}
+		p->begun = p->begun || strcmp(id, p->after) == 0;
 	}
-	(void)pthread_mutex_unlock(&e->lock);
-	return found;
 }
 
 void e2b_list_snapshots(struct emu_request *req)
 {
-	const char *box = emu_query(req, "sandboxID"), *name = emu_query(req, "name");
-	const char *after = emu_query(req, "nextToken"), *limit = emu_query(req, "limit");
+	const char *limit = emu_query(req, "limit");
 	struct emu_header_pair headers[2] = {{NULL, NULL}};
+	struct page p = {.box = emu_query(req, "sandboxID"),
+			 .name = emu_query(req, "name"),
+			 .after = emu_query(req, "nextToken"),
+			 .max = PAGE_MAX};
 	struct e2b *e = req->service;
-	uint64_t max = PAGE_MAX, n = 0;
-	char last[160] = "", more[160];
-	bool begun = !after;
-	cJSON *list;
 
-	if (limit && (!abx_parse_u64(limit, PAGE_MAX, &max) || max == 0)) {
+	if (limit && (!abx_parse_u64(limit, PAGE_MAX, &p.max) || p.max == 0)) {
 		e2b_error(req, 400, "validation error: limit must be between 1 and 100");
 		return;
 	}
-	list = cJSON_CreateArray();
+	p.begun = !p.after;
+	p.list = cJSON_CreateArray();
 	(void)pthread_mutex_lock(&e->lock);
-	for (const struct e2b_snapshot *s = e->snapshots; s; s = s->next) {
-		if (begun && (!box || strcmp(s->box_id, box) == 0) &&
-		    (!name || is_named(s, name))) {
-			if (n == max) {
-				(void)snprintf(more, sizeof(more), "%s", last);
-				headers[0] = (struct emu_header_pair){"X-Next-Token", more};
-				break;
-			}
-			(void)cJSON_AddItemToArray(list, snapshot_json(s));
-			(void)snprintf(last, sizeof(last), "%s", s->id);
-			n++;
-		}
-		begun = begun || strcmp(s->id, after) == 0;
-	}
+	for (const struct e2b_template *t = e->templates; t && !p.more; t = t->next)
+		add_of(&p, e, t);
 	(void)pthread_mutex_unlock(&e->lock);
-	emu_reply_json(req, 200, list, headers);
-}
-
-/* A template of which boxes are up stays. */
-static bool in_use(const struct e2b *e, const char *template_id)
-{
-	for (const struct e2b_box *b = e->boxes; b; b = b->next)
-		if (strcmp(b->template_id, template_id) == 0)
-			return true;
-	return false;
-}
-
-/* The first snapshot of that template, taken off the list. */
-static struct e2b_snapshot *take_off(struct e2b *e, const char *template_id)
-{
-	struct e2b_snapshot *s = NULL;
-
-	(void)pthread_mutex_lock(&e->lock);
-	for (struct e2b_snapshot **p = &e->snapshots; *p; p = &(*p)->next) {
-		if (strcmp((*p)->template_id, template_id) == 0) {
-			s = *p;
-			*p = s->next;
-			break;
-		}
-	}
-	(void)pthread_mutex_unlock(&e->lock);
-	return s;
-}
-
-void e2b_delete_template(struct emu_request *req)
-{
-	struct abx_err err = ABX_ERR_INIT;
-	struct e2b *e = req->service;
-	char ref[EMU_REF_BYTES], id[128];
-	struct e2b_snapshot *s;
-	bool used;
-
-	if (!e2b_snapshot_ref(e, req->args[0], ref, id)) {
-		e2b_error(req, 404, "template '%.128s' not found", req->args[0]);
-		return;
-	}
-	(void)pthread_mutex_lock(&e->lock);
-	used = in_use(e, id);
-	(void)pthread_mutex_unlock(&e->lock);
-	if (used) {
-		e2b_error(req, 400,
-			  "cannot delete template '%s' because there are sandboxes "
-			  "using it",
-			  id);
-		return;
-	}
-	/* The tag does not matter: all of the template goes. */
-	while ((s = take_off(e, id))) {
-		(void)emu_snapshot_end(e->engine, s->ref, &err);
-		free(s);
-	}
-	emu_reply(req, 204, NULL, NULL, 0, NULL);
+	if (p.more)
+		headers[0] = (struct emu_header_pair){"X-Next-Token", p.last};
+	emu_reply_json(req, 200, p.list, headers);
 }

@@ -85,6 +85,7 @@ void e2b_box_put(struct e2b_box *b)
 	cJSON_Delete(b->envs);
 	cJSON_Delete(b->network);
 	cJSON_Delete(b->mounts);
+	free(b->cwd);
 	(void)pthread_mutex_destroy(&b->op);
 	free(b);
 }
@@ -207,12 +208,8 @@ static void free_service(void *service)
 {
 	struct e2b *e = service;
 
-	while (e->snapshots) {
-		struct e2b_snapshot *s = e->snapshots;
-
-		e->snapshots = s->next;
-		free(s);
-	}
+	e2b_templates_free(e);
+	e2b_files_free(e);
 	(void)pthread_cond_destroy(&e->changed);
 	(void)pthread_mutex_destroy(&e->lock);
 	free(e);

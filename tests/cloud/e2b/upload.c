@@ -209,7 +209,7 @@ void envd_post_file_begin(struct emu_request *req)
 	struct upload *u = abx_xcalloc(1, sizeof(*u));
 
 	u->box = envd_box(req);
-	(void)snprintf(u->user, sizeof(u->user), "%s", user && *user ? user : E2B_DEFAULT_USER);
+	(void)snprintf(u->user, sizeof(u->user), "%s", user && *user ? user : u->box->user);
 	u->fixed_path = emu_query(req, "path");
 	u->done = cJSON_CreateArray();
 	req->data = u;
