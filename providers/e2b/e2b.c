@@ -276,6 +276,10 @@ static const struct abx_cloud_backend backend = {
 	.download = e2b_download,
 	.put_tar = e2b_put_tar,
 	.get_tar = e2b_get_tar,
+	.snapshot_create = e2b_snapshot_create,
+	.snapshot_list = e2b_snapshot_list,
+	.snapshot_exists = e2b_snapshot_exists,
+	.snapshot_delete = e2b_snapshot_delete,
 };
 
 ABX_PROVIDER_NOTE("e2b", E2B_VERSION);

@@ -29,8 +29,6 @@
 #define E2B_ID_BYTES 80
 #define E2B_TOKEN_BYTES 300
 #define E2B_NAME_BYTES 320 /* of a template with its namespace and tag */
-/* Kept as metadata beside the host's labels. */
-#define E2B_LABEL_FOREIGN "agentbox.e2b.foreign"
 
 enum e2b_end { E2B_END_KILL, E2B_END_PAUSE, E2B_END_LEAVE };
 
@@ -53,7 +51,7 @@ struct abx_session {
 	int64_t keep_alive_ms; /* 0: a box is not renewed by its use */
 };
 
-#define E2B_REMEDY_KEY "set E2B_API_KEY to a key of https://e2b.dev/dashboard (agentbox login e2b)"
+#define E2B_REMEDY_KEY "set E2B_API_KEY to a key of https://e2b.dev/dashboard"
 #define E2B_REMEDY_LATER "try again; https://status.e2b.dev says whether the service has trouble"
 
 /*
@@ -185,6 +183,23 @@ int32_t e2b_doctor(struct abx_session *s, struct abx_call *call);
 /* create.c */
 int32_t e2b_provision(struct abx_session *s, struct abx_call *call, const struct abx_provision *p);
 
+/* snapshot.c */
+int32_t e2b_snapshot_create(struct abx_session *s, struct abx_call *call,
+			    const struct abx_sandbox *sb, const struct abx_snapshot_req *req);
+int32_t e2b_snapshot_list(struct abx_session *s, struct abx_call *call,
+			  const struct abx_list_req *req);
+int32_t e2b_snapshot_exists(struct abx_session *s, struct abx_call *call, const char *ref);
+int32_t e2b_snapshot_delete(struct abx_session *s, struct abx_call *call, const char *ref);
+
+/* removed.c: what is to go, and stays for as long as sandboxes stand on it. */
+int32_t e2b_remove(struct abx_session *s, struct abx_call *call, const char *ref);
+bool e2b_removed_is(const struct abx_session *s, const char *ref);
+/* Remove those that nothing stands on any more; no request where there are none. */
+void e2b_removed_sweep(struct abx_session *s, struct abx_call *call);
+
+/* ready.c: until commands run in it, and there is a workspace. */
+int32_t e2b_ready(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb);
+
 /* life.c */
 /* Resume it, or see that it lives so long; emits it. */
 int32_t e2b_connect(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
@@ -193,6 +208,8 @@ int32_t e2b_start(struct abx_session *s, struct abx_call *call, const struct abx
 		  const struct abx_start_req *req);
 int32_t e2b_stop(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		 const struct abx_stop_req *req);
+/* Paused already is success.  Without memory its processes end. */
+int32_t e2b_pause(struct abx_session *s, struct abx_call *call, const char *id, bool memory);
 int32_t e2b_destroy(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		    const struct abx_stop_req *req);
 int32_t e2b_renew(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,

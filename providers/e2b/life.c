@@ -92,14 +92,17 @@ int32_t e2b_start(struct abx_session *s, struct abx_call *call, const struct abx
 	return r;
 }
 
-/* Paused already is what was wanted. */
-static int32_t pause_it(struct abx_session *s, struct abx_call *call, const char *id)
+int32_t e2b_pause(struct abx_session *s, struct abx_call *call, const char *id, bool memory)
 {
 	cJSON *body = cJSON_CreateObject();
 	const struct e2b_request q = {
 		.method = "POST", .body = body, .idempotent = true, .quiet_ms = E2B_QUIET_LONG_MS};
 	struct e2b_answer a;
-	int32_t r = e2b_ask(s, call, &q, &a, "/sandboxes/%s/pause", id);
+	int32_t r;
+
+	if (!memory)
+		(void)abx_json_add_bool(body, "memory", false);
+	r = e2b_ask(s, call, &q, &a, "/sandboxes/%s/pause", id);
 
 	if (r == ABX_OK && !(a.status == 409 && strstr(a.message, "already paused")))
 		r = e2b_expect(call, &a, "pause box %s", id);
@@ -123,7 +126,7 @@ int32_t e2b_stop(struct abx_session *s, struct abx_call *call, const struct abx_
 		return abx_fail(call, ABX_ENOTSUP, "who made it may pause it",
 				"box %s: agentbox did not make this sandbox and does not pause it",
 				sb->id);
-	r = pause_it(s, call, sb->id);
+	r = e2b_pause(s, call, sb->id, /* memory= */ true);
 	return r == ABX_OK ? abx_plugin_host->emit_sandbox(call, &now) : r;
 }
 
@@ -149,9 +152,14 @@ int32_t e2b_destroy(struct abx_session *s, struct abx_call *call, const struct a
 	e2b_data_read(call, sb, &data);
 	if (!e2b_is_id(sb->id) || data.foreign || s->on_destroy == E2B_END_LEAVE)
 		return ABX_OK;
-	if (s->on_destroy == E2B_END_KILL)
-		return kill_it(s, call, sb->id);
-	r = pause_it(s, call, sb->id);
+	if (s->on_destroy == E2B_END_KILL) {
+		r = kill_it(s, call, sb->id);
+		/* It may have been the last that stood on one that is to go. */
+		if (r == ABX_OK)
+			e2b_removed_sweep(s, call);
+		return r;
+	}
+	r = e2b_pause(s, call, sb->id, /* memory= */ true);
 	return r == ABX_ENOTFOUND ? ABX_OK : r;
 }
 
