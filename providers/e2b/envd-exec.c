@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include "abxsdk/clock.h"
+#include "abxsdk/number.h"
 #include "abxsdk/words.h"
 #include "providers/e2b/envd.h"
 
@@ -200,6 +201,7 @@ static int signal_of(const char *name)
 					    "alarm clock",
 					    "terminated"};
 	const size_t len = strcspn(name, "(");
+	uint64_t number;
 
 	for (size_t i = 1; i < ABX_N_ELEMENTS(names); i++) {
 		const size_t n = strlen(names[i]);
@@ -207,8 +209,12 @@ static int signal_of(const char *name)
 		if (strncmp(name, names[i], n) == 0 && strspn(name + n, " ") + n == len)
 			return (int)i;
 	}
-	if (strncmp(name, "signal ", 7) == 0 && atoi(name + 7) > 0 && atoi(name + 7) < 65)
-		return atoi(name + 7);
+	if (strncmp(name, "signal ", 7) == 0) {
+		const char *at = name + 7;
+
+		if (abx_parse_digits(&at, 64, &number) && number)
+			return (int)number;
+	}
 	return SIGKILL;
 }
 
@@ -370,6 +376,10 @@ static int32_t say_why(struct running *x, int32_t r)
 		return abx_fail(
 			x->call, ABX_ENETWORK, "see whether the box still runs, and try again",
 			"what the command was to read did not reach it: %s", x->in.why_lost);
+	if (r == ABX_ECANCELED)
+		return abx_fail_canceled(x->call);
+	if (r == ABX_ETIMEDOUT && abx_plugin_host->time_left_ms(x->call) <= 0)
+		return abx_fail_timed_out(x->call);
 	if (e2b_rpc_is_gone(r, rpc->status))
 		return e2b_envd_gone(x->s, x->call, x->sb, rpc->text);
 	if (r == ABX_EAUTH && strstr(rpc->text, "username"))
