@@ -112,6 +112,7 @@ static void add_labels(cJSON *body, const struct abx_session *s, const struct ab
 		abx_buf_addf(&ports, "%s%u", i ? "," : "", p->ports[i]);
 	(void)abx_json_add_str(labels, DOCKER_LABEL_PORTS, ports.len ? ports.data : "");
 	(void)abx_json_add_str(labels, DOCKER_LABEL_INSIDE, s->start_dockerd ? "1" : "0");
+	(void)abx_json_add_str(labels, DOCKER_LABEL_READ_ONLY, "0");
 }
 
 static void add_command(cJSON *body, const struct abx_provision *p)
@@ -249,12 +250,9 @@ static int32_t refused(struct abx_call *call, const struct docker_answer *a, con
 	return docker_expect(call, a, "make a container");
 }
 
-/* Its name is the attempt's, so it is asked for again when the answer is lost.
- * *ret_missing: the engine has no such image. */
-static int32_t create(struct abx_session *s, struct abx_call *call, const struct abx_provision *p,
+int32_t docker_create(struct abx_session *s, struct abx_call *call, const cJSON *body,
 		      const char *name, const char *image, char id[80], bool *ret_missing)
 {
-	cJSON *body = describe(s, p, name, image);
 	const struct docker_request q = {
 		.method = "POST", .body = body, .idempotent = true, .outcome_matters = true};
 	struct docker_answer a = {.status = 0};
@@ -276,6 +274,15 @@ static int32_t create(struct abx_session *s, struct abx_call *call, const struct
 	else if (r == ABX_OK)
 		(void)snprintf(id, 80, "%s", made);
 	docker_answer_release(&a);
+	return r;
+}
+
+static int32_t create(struct abx_session *s, struct abx_call *call, const struct abx_provision *p,
+		      const char *name, const char *image, char id[80], bool *ret_missing)
+{
+	cJSON *body = describe(s, p, name, image);
+	int32_t r = docker_create(s, call, body, name, image, id, ret_missing);
+
 	cJSON_Delete(body);
 	return r;
 }

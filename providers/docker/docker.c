@@ -266,7 +266,8 @@ static const struct abx_cloud_backend backend = {
 	ABX_BACKEND_PREFIX("docker", DOCKER_VERSION),
 	.summary = "Boxes as containers of a Docker engine",
 	.caps = ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY |
-		ABX_CAP_MEMORY_PAUSE | ABX_CAP_NEEDS_BASE | ABX_CAP_HOST_REACHED,
+		ABX_CAP_MEMORY_PAUSE | ABX_CAP_NEEDS_BASE | ABX_CAP_HOST_REACHED |
+		ABX_CAP_READ_ONLY,
 	.thread_model = ABX_THREADS_PARALLEL,
 	.options = options,
 	.init = docker_init,

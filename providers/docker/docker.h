@@ -29,7 +29,8 @@
 #define DOCKER_LABEL_TIMEOUT "agentbox.docker.timeout_s"
 #define DOCKER_LABEL_VOLUME "agentbox.docker.volume"
 #define DOCKER_LABEL_PORTS "agentbox.docker.ports"
-#define DOCKER_LABEL_INSIDE "agentbox.docker.dockerd" /* "1": inside.c */
+#define DOCKER_LABEL_INSIDE "agentbox.docker.dockerd"	   /* "1": inside.c */
+#define DOCKER_LABEL_READ_ONLY "agentbox.docker.read_only" /* "1": readonly.c */
 /*
  * What is published of a box is no port that somebody asked for, but one where agentbox-ctl
  * listens: the engine would reach no server that listens on the box's loopback addresses.  The
@@ -150,6 +151,8 @@ int32_t docker_snapshot_exists(struct abx_session *s, struct abx_call *call, con
 int32_t docker_snapshot_delete(struct abx_session *s, struct abx_call *call, const char *ref);
 
 /* removed.c: images that are in use keep their layers, but are none of ours any more. */
+#define DOCKER_REMOVED "agentbox/removed"
+#define DOCKER_TAG_BYTES 40 /* of an id, as a tag of theirs */
 int32_t docker_removed_mark(struct abx_session *s, struct abx_call *call, const char *id);
 /* Remove those that nothing uses any more. */
 void docker_removed_sweep(struct abx_session *s, struct abx_call *call);
@@ -176,6 +179,10 @@ int32_t docker_watch(struct abx_session *s, struct abx_call *call, const struct 
 /* create.c */
 int32_t docker_provision(struct abx_session *s, struct abx_call *call,
 			 const struct abx_provision *p);
+/* Make a container of this description.  Its name is an attempt's, so it is asked for again when
+ * the answer is lost.  *ret_missing: the engine has no such image. */
+int32_t docker_create(struct abx_session *s, struct abx_call *call, const cJSON *body,
+		      const char *name, const char *image, char id[80], bool *ret_missing);
 /* To a list of HostConfig.Mounts. */
 void docker_add_mount(cJSON *list, const char *type, const char *source, const char *target,
 		      bool read_only);
@@ -209,6 +216,19 @@ int32_t docker_destroy(struct abx_session *s, struct abx_call *call, const struc
 int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char *id, bool inside,
 			cJSON **ret);
 
+/* A container, with its volumes that have no name; one that is not there is none. */
+int32_t docker_remove(struct abx_session *s, struct abx_call *call, const char *id);
+
+/* readonly.c: is nobody in the box to change its workspace? */
+bool docker_readonly_is(const cJSON *inspected);
+/* Make it so, of one that is stopped.  It is another container then: emitted, and not started. */
+int32_t docker_readonly_make(struct abx_session *s, struct abx_call *call, const cJSON *box,
+			     char ret_id[80]);
+/* What may be left of doing that to this container. */
+void docker_readonly_forget(struct abx_session *s, struct abx_call *call, const char *id);
+/* Remove workspaces whose containers are gone. */
+void docker_readonly_sweep(struct abx_session *s, struct abx_call *call);
+
 /* exec.c */
 int32_t docker_exec(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		    const struct abx_exec *req, struct abx_exit *ret);
@@ -223,6 +243,7 @@ int docker_env_write(const struct abx_session *s, const char *id, const struct a
 int docker_env_add(const struct abx_session *s, const char *id, cJSON *array);
 /* Is the variable of a "K=V" in the array? */
 bool docker_env_has(const cJSON *array, const char *pair);
+int docker_env_copy(const struct abx_session *s, const char *from, const char *to);
 void docker_env_remove(const struct abx_session *s, const char *id);
 
 /* files.c */

@@ -72,6 +72,24 @@ int docker_env_add(const struct abx_session *s, const char *id, cJSON *array)
 	return r == -ENOENT ? 0 : r;
 }
 
+int docker_env_copy(const struct abx_session *s, const char *from, const char *to)
+{
+	struct abx_buf b = ABX_BUF_INIT(ENV_MAX_BYTES);
+	char path[DOCKER_PATH_MAX];
+	int r = path_of(s, from, path);
+
+	if (r == 0)
+		r = abx_fs_read(AT_FDCWD, path, &b);
+	if (r == 0)
+		r = path_of(s, to, path);
+	if (r == 0)
+		r = abx_fs_write_atomic(AT_FDCWD, path, b.data, b.len, 0600, true);
+	if (b.data)
+		explicit_bzero(b.data, b.len);
+	abx_buf_release(&b);
+	return r == -ENOENT ? 0 : r;
+}
+
 void docker_env_remove(const struct abx_session *s, const char *id)
 {
 	char path[DOCKER_PATH_MAX];

@@ -89,20 +89,25 @@ int32_t docker_start_it(struct abx_session *s, struct abx_call *call, const char
 int32_t docker_start(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		     const struct abx_start_req *req)
 {
+	const uint32_t flags = req ? req->flags : 0;
 	cJSON *doc = NULL;
+	char id[80];
 	bool inside;
 	int32_t r = docker_inspect(s, call, sb->id, &doc);
 
-	if (r == ABX_OK && req && req->flags)
-		r = abx_fail(call, ABX_ENOTSUP, NULL, "start: unknown flags %#x", req->flags);
+	(void)snprintf(id, sizeof(id), "%.79s", sb->id);
+	if (r == ABX_OK && flags & ~ABX_START_READ_ONLY)
+		r = abx_fail(call, ABX_ENOTSUP, NULL, "start: unknown flags %#x", flags);
 	if (r == ABX_OK && docker_state(doc) == ABX_STATE_PAUSED)
 		r = abx_fail(call, ABX_ESTATE, "resume it", "box %.*s: it is paused",
 			     DOCKER_ID_SHOWN, sb->id);
+	if (r == ABX_OK && flags & ABX_START_READ_ONLY && !docker_readonly_is(doc))
+		r = docker_readonly_make(s, call, doc, id);
 	inside = docker_inside_is(doc);
 	cJSON_Delete(doc);
 	if (r == ABX_OK)
-		r = docker_start_it(s, call, sb->id, inside, NULL);
-	return r == ABX_OK && inside ? docker_inside_start(s, call, sb->id) : r;
+		r = docker_start_it(s, call, id, inside, NULL);
+	return r == ABX_OK && inside ? docker_inside_start(s, call, id) : r;
 }
 
 static int32_t stop_it(struct abx_session *s, struct abx_call *call, const char *id, bool inside,
@@ -179,7 +184,7 @@ static int32_t await_gone(struct abx_session *s, struct abx_call *call, const ch
 			DOCKER_ID_SHOWN, id);
 }
 
-static int32_t remove_it(struct abx_session *s, struct abx_call *call, const char *id)
+int32_t docker_remove(struct abx_session *s, struct abx_call *call, const char *id)
 {
 	const struct docker_request q = {.method = "DELETE", .idempotent = true, .slow = true};
 	struct docker_answer a = {.status = 0};
@@ -196,27 +201,31 @@ static int32_t remove_it(struct abx_session *s, struct abx_call *call, const cha
 int32_t docker_destroy(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		       const struct abx_stop_req *req)
 {
-	bool of_snapshot = false;
+	bool of_snapshot = false, read_only = true;
 	cJSON *doc = NULL;
 	int32_t r = docker_inspect(s, call, sb->id, &doc);
 
-	if (r == ABX_ENOTFOUND) {
-		docker_env_remove(s, sb->id);
-		return ABX_OK;
-	}
-	if (r != ABX_OK)
+	if (r != ABX_OK && r != ABX_ENOTFOUND)
 		return r;
-	if (req && req->grace_ms > 0 && docker_state(doc) == ABX_STATE_RUNNING)
-		r = stop_it(s, call, sb->id, docker_inside_is(doc), req);
-	if (r == ABX_OK || r == ABX_ENOTFOUND)
-		r = remove_it(s, call, sb->id);
-	of_snapshot = strncmp(abx_json_get_text(abx_json_get_part(doc, "Config"), "Image"),
-			      "sha256:", 7) == 0;
-	cJSON_Delete(doc);
-	if (r == ABX_OK)
-		docker_env_remove(s, sb->id);
+	if (r == ABX_OK) {
+		if (req && req->grace_ms > 0 && docker_state(doc) == ABX_STATE_RUNNING)
+			r = stop_it(s, call, sb->id, docker_inside_is(doc), req);
+		if (r == ABX_OK || r == ABX_ENOTFOUND)
+			r = docker_remove(s, call, sb->id);
+		of_snapshot = strncmp(abx_json_get_text(abx_json_get_part(doc, "Config"), "Image"),
+				      "sha256:", 7) == 0;
+		read_only = docker_readonly_is(doc);
+		cJSON_Delete(doc);
+		if (r != ABX_OK)
+			return r;
+		docker_readonly_forget(s, call, sb->id);
+	}
+	docker_env_remove(s, sb->id);
+	/* Also when whoever removed it got no further. */
+	if (read_only)
+		docker_readonly_sweep(s, call);
 	/* It may have been the last that stood on one that was removed. */
-	if (r == ABX_OK && of_snapshot)
+	if (of_snapshot)
 		docker_removed_sweep(s, call);
-	return r;
+	return ABX_OK;
 }

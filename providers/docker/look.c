@@ -47,7 +47,8 @@ static int take_label(void *ctx, const char *key, const char *value)
 		l->own_name = value;
 	else if (strcmp(key, DOCKER_LABEL_TIMEOUT) == 0)
 		(void)abx_parse_u64(value, INT64_MAX / 1000, &l->timeout_s);
-	else if (strcmp(key, DOCKER_LABEL_PORTS) == 0 || strcmp(key, DOCKER_LABEL_INSIDE) == 0)
+	else if (strcmp(key, DOCKER_LABEL_PORTS) == 0 || strcmp(key, DOCKER_LABEL_INSIDE) == 0 ||
+		 strcmp(key, DOCKER_LABEL_READ_ONLY) == 0)
 		return 0;
 	else if (l->n < LABELS_MAX)
 		l->kv[l->n++] = (struct abx_kv){key, value};

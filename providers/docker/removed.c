@@ -10,12 +10,9 @@
 
 #include "providers/docker/docker.h"
 
-#define REMOVED "agentbox/removed"
-#define TAG_BYTES 40
-
 static bool is_removed(const char *ref)
 {
-	return strncmp(ref, REMOVED ":", sizeof(REMOVED)) == 0;
+	return strncmp(ref, DOCKER_REMOVED ":", sizeof(DOCKER_REMOVED)) == 0;
 }
 
 /* It may have got the new name and kept the old one, when somebody was killed between. */
@@ -70,7 +67,8 @@ int32_t docker_removed_mark(struct abx_session *s, struct abx_call *call, const 
 {
 	const char *hex = strncmp(id, "sha256:", 7) == 0 ? id + 7 : id;
 	int32_t r = docker_do(s, call, "POST", "remove image",
-			      "/images/%s/tag?repo=" REMOVED "&tag=%.*s", id, TAG_BYTES, hex);
+			      "/images/%s/tag?repo=" DOCKER_REMOVED "&tag=%.*s", id,
+			      DOCKER_TAG_BYTES, hex);
 
 	return r == ABX_OK ? drop_names(s, call, id) : r;
 }

@@ -142,8 +142,59 @@ elsewhere()
 }
 refused 'a directory where the engine is elsewhere' 'not on this machine' elsewhere
 
+# A workspace that nobody in the box changes, root neither.
+ok 'a read-only box' box still --readonly --setup 'echo made >made' -e SECRET=of-the-box \
+	--mount "$T/d:/workspace/d:rw"
+holds() # BOX
+{
+	run ab exec "$1" -- cat file made d/old
+	is "$out" "hello
+made
+here" "$1: the project, what was set up, and what is mounted in it"
+	# shellcheck disable=SC2016
+	run ab exec "$1" -- sh -c 'cd /tmp && echo w >w && cat w
+		for t in file new d/old d/new .git/HEAD; do
+			echo x >/workspace/$t && echo "$t written"
+		done
+		mount -o remount,bind,rw /workspace && echo remounted
+		umount /workspace && echo unmounted
+		mv /workspace /gone && echo moved
+		rm -rf /workspace/* && echo removed
+		for p in /proc/1/root /proc/self/root; do
+			echo x >$p/workspace/new && echo "written by $p"
+		done
+		chmod 777 /workspace && echo changed
+		true' 2>/dev/null
+	is "$out" w "$1: nothing there is changed, and other places can be"
+}
+holds still
+is "$(ab exec still -- printenv SECRET)" of-the-box 'its environment is there'
+is "$(docker_api GET '/containers/json?all=1' | grep -o '"Id"' | wc -l)" 1 'it is one container'
+ok 'stop' ab stop still
+ok 'start' ab start still
+holds still
+ok 'a checkpoint' ab checkpoint create still --name still
+ok 'a fork' ab fork still -n still-2
+holds_all()
+{
+	is "$(ab exec "$1" -- cat file made)" "hello
+made" "$1: the same"
+	no "$1: read-only too" ab exec "$1" -- touch new
+}
+holds_all still-2
+ok 'destroyed' ab destroy still still-2 -y
+ok 'a box of the checkpoint' ab create -w "$T/p" --snapshot still -n still-3 -y
+is "$(ab exec still-3 -- cat file made)" "hello
+made" 'has it too'
+ok 'all goes' ab destroy still-3 -y
+ok 'with the checkpoint' ab checkpoint rm still -y
+is "$(docker_api GET /images/json | grep -o '"agentbox/[a-z]*' | sort -u)" '"agentbox/prepared' \
+	'no image is left'
+is "$(docker_api GET /volumes | grep -c '"Name"')" 0 'nor a volume'
+is "$(ls "$T/d")" "new
+old" 'the directory is as it was'
+
 # What cannot be done is refused before anything is made.
-refused 'a read-only workspace' '--readonly' box no --readonly
 refused 'a list of addresses' 'egress: ' box no --egress 192.0.2.0/24
 refused 'a port without a network' 'without a network' box no --egress none --port 80
 is "$(docker_api GET '/containers/json?all=1')" '[]' 'nothing was made'

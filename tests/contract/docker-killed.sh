@@ -59,6 +59,41 @@ for at in 'create 0' 'start 0' 'exec-start 2'; do
 	is "$(engine_has made)" 0 "create, killed at $at: nothing is left"
 done
 
+nothing_left() # DESC
+{
+	ok "$1: prune" ab prune -y
+	is "$(engine_has fixed) $(docker_api GET /images/json | grep -c agentbox/removed) $(
+		docker_api GET /volumes | grep -c '"Name"')" '0 0 0' "$1: nothing is left"
+}
+
+# A read-only workspace takes an image and a second container.
+for at in 'commit 0' 'create 1' 'delete 1'; do
+	# shellcheck disable=SC2086
+	dies $at "read-only, killed at $at" ab create --image "$image" --readonly -n fixed -y
+	if [ "$status" -eq 0 ]; then
+		no "read-only, killed at $at: a box" ab exec fixed -n -- touch new
+		ok "read-only, killed at $at: it goes" ab destroy fixed -y
+	fi
+	nothing_left "read-only, killed at $at"
+done
+# agentbox itself, before the second container and after it is the box.
+asked_twice()
+{
+	[ "$(asked "$1 ")" -eq 2 ]
+}
+for at in create delete; do
+	whole_again
+	break_at "$at" silent 1 0
+	(exec "$BUILD/tests/wrapper" agentbox create --image "$image" --readonly -n fixed -y) \
+		>"$T/fixed" 2>&1 </dev/null &
+	killed=$!
+	wait_for 30 asked_twice "$at" || fail "read-only, agentbox killed at $at: it got there"
+	kill -KILL "$killed"
+	wait "$killed" 2>/dev/null
+	whole_again
+	nothing_left "read-only, agentbox killed at $at"
+done
+
 ok 'the same name works' ab create --image "$image" -n one -y
 works()
 {
