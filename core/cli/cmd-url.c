@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* agentbox url */
+#include "core/box/lifecycle.h"
 #include "core/box/running.h"
 #include "core/box/select.h"
 #include "core/cli/cmd.h"
@@ -14,6 +15,8 @@ struct question {
 	struct abx_url_copy *ret;
 };
 
+/* An address that does not depend on the box running is said without starting it: only the provider
+ * knows, and says that the box does not run where that matters. */
 static int ask(void *ctx, struct abx_box *box, struct abx_err *err)
 {
 	const struct question *q = ctx;
@@ -21,10 +24,13 @@ static int ask(void *ctx, struct abx_box *box, struct abx_err *err)
 	struct abx_url_req req = {ABX_INIT(struct abx_url_req)};
 	struct abx_sandbox s;
 	struct abx_cloud *cloud;
-	int r = abx_box_reach(&q->cli->app, box, &cloud, &s, err);
+	int r = abx_lifecycle_check_whole(box, err);
 
+	if (r == 0)
+		r = abx_app_cloud_of(&q->cli->app, box, &cloud, err);
 	if (r < 0)
 		return r;
+	s = abx_cloud_sandbox(box);
 	req.port = q->port;
 	req.ttl_ms = q->ttl_ms;
 	req.flags = q->ttl_ms ? ABX_URLREQ_SIGNED : 0;

@@ -15,6 +15,7 @@
 #include "abxsdk/json.h"
 #include "abxsdk/number.h"
 #include "abxsdk/pass.h"
+#include "providers/local/pause.h"
 
 #define RECORD_MAX_BYTES ((size_t)4 << 20)
 #define ANSWER_WAIT_MS 10000
@@ -279,6 +280,8 @@ int32_t local_url(struct abx_session *s, struct abx_call *call, const struct abx
 	r = open_running(s, call, sb->id, &b, &run);
 	if (r == ABX_OK && (run.pidfd < 0 || !run.ready))
 		r = abx_fail(call, ABX_ESTATE, "start it", "box %s: it is not running", sb->id);
+	if (r == ABX_OK && local_box_state(&b, &run) == ABX_STATE_PAUSED)
+		r = abx_fail(call, ABX_ESTATE, "resume it", "box %s: it is paused", sb->id);
 	if (r == ABX_OK && local_net_is_host(&b)) {
 		r = emit(call, req->port);
 	} else if (r == ABX_OK) {
