@@ -175,6 +175,44 @@ void emu_reply_feed(struct emu_request *req, int status, const char *type, uint6
 						BLOCK_BYTES, give_feed, s, free_stream));
 }
 
+struct upgrade {
+	void (*fn)(void *ctx, int fd, const void *early, size_t len, void (*close)(void *handle),
+		   void *handle);
+	void *ctx;
+};
+
+static void close_upgraded(void *handle)
+{
+	(void)MHD_upgrade_action(handle, MHD_UPGRADE_ACTION_CLOSE);
+}
+
+static void on_upgraded(void *ctx, struct MHD_Connection *conn, void *req, const char *early,
+			size_t len, MHD_socket fd, struct MHD_UpgradeResponseHandle *handle)
+{
+	struct upgrade *u = ctx;
+
+	(void)conn;
+	(void)req;
+	u->fn(u->ctx, fd, early, len, close_upgraded, handle);
+	free(u);
+}
+
+void emu_reply_upgrade(struct emu_request *req, const struct emu_header_pair *headers,
+		       void (*fn)(void *ctx, int fd, const void *early, size_t len,
+				  void (*close)(void *handle), void *handle),
+		       void *ctx)
+{
+	struct upgrade *u;
+
+	if (!may_answer(req, MHD_HTTP_SWITCHING_PROTOCOLS))
+		return;
+	u = abx_xcalloc(1, sizeof(*u));
+	u->fn = fn;
+	u->ctx = ctx;
+	queue(req, MHD_HTTP_SWITCHING_PROTOCOLS, NULL, headers,
+	      MHD_create_response_for_upgrade(on_upgraded, u));
+}
+
 static int digit(char c)
 {
 	if (c >= '0' && c <= '9')

@@ -197,12 +197,13 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 
 static struct MHD_Daemon *start_daemon(struct emu_server *s, const struct sockaddr_in *at)
 {
-	return MHD_start_daemon(
-		MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL, 0,
-		NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, at, MHD_OPTION_URI_LOG_CALLBACK,
-		on_uri, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-		MHD_OPTION_CONNECTION_LIMIT, 4096U, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)256 << 10, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_END);
+	return MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
+					MHD_USE_POLL | MHD_ALLOW_UPGRADE,
+				0, NULL, NULL, on_request, s, MHD_OPTION_SOCK_ADDR, at,
+				MHD_OPTION_URI_LOG_CALLBACK, on_uri, s, MHD_OPTION_NOTIFY_COMPLETED,
+				on_completed, s, MHD_OPTION_CONNECTION_LIMIT, 4096U,
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)256 << 10,
+				MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_END);
 }
 
 static int listen_at(struct emu_server *s, const struct emu_options *o, struct abx_err *err)

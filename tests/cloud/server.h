@@ -95,6 +95,12 @@ void emu_reply(struct emu_request *req, int status, const char *type, const void
  * idle_ms (0: never), `idle` is sent. */
 void emu_reply_feed(struct emu_request *req, int status, const char *type, uint64_t size,
 		    struct emu_feed *feed, const struct emu_header_pair *headers);
+/* The connection becomes something else: 101, and fn has its socket, and what came early, until it
+ * calls close(handle), which any thread may. */
+void emu_reply_upgrade(struct emu_request *req, const struct emu_header_pair *headers,
+		       void (*fn)(void *ctx, int fd, const void *early, size_t len,
+				  void (*close)(void *handle), void *handle),
+		       void *ctx);
 /* No answer: the connection is gone. */
 void emu_reply_reset(struct emu_request *req);
 

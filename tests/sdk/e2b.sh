@@ -2,16 +2,15 @@
 # SPDX-License-Identifier: MIT
 # The official SDK of E2B, unmodified, drives `agentbox-cloud-emulator e2b`.
 . "${0%/*}/../cli/functions.sh"
+# shellcheck source=../cloud/functions.sh
+. "${0%/*}/../cloud/functions.sh"
 
-[ -x "$BUILD/tests/cloud/agentbox-cloud-emulator" ] ||
-	skip_all 'configured without the cloud emulator'
-if ! is_root && ! unshare -Ur true 2>/dev/null; then
-	skip_all 'neither root nor user namespaces'
-fi
 have node npm || skip_all 'no Node.js is installed'
 node -e 'const [a, b] = process.versions.node.split(".").map(Number)
 	process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' ||
 	skip_all 'this Node.js is too old for the SDK'
+
+emulator_start e2b --no-network
 
 # The packages stay in the build directory, and are looked at again when the list changes.
 mkdir -p "$BUILD/tests/sdk/e2b-run" && cd "$BUILD/tests/sdk/e2b-run" || exit 99
@@ -31,30 +30,10 @@ if ! cmp -s "$SRC/tests/sdk/e2b/package-lock.json" .installed; then
 fi
 cp -f "$SRC"/tests/sdk/e2b/*.mjs . || exit 99
 
-"$BUILD/tests/wrapper" agentbox-cloud-emulator e2b --home "$T/emulated" --no-network \
-	>"$T/emulator.out" 2>"$T/emulator.err" &
-emulator=$!
-stop_emulator()
-{
-	[ -n "$emulator" ] || return 0
-	kill "$emulator" && wait "$emulator"
-	set -- $?
-	emulator=
-	return "$1"
-}
-atexit stop_emulator
-wait_for 30 test -s "$T/emulator.out"
-url=$(cat "$T/emulator.out")
-like "$url" '^http://127\.0\.0\.1:[0-9]+$' 'the emulator says where it is'
-# Without it the SDK would go to the real one.
-if [ -z "$url" ]; then
-	diag "$(cat "$T/emulator.err")"
-	done_testing
-fi
-
 relay() # FILE.mjs
 {
-	E2B_API_URL=$url E2B_SANDBOX_URL=$url E2B_API_KEY=e2b_$(printf '%040d' 7) EMULATOR=$url \
+	E2B_API_URL=$emulator_url E2B_SANDBOX_URL=$emulator_url E2B_DOMAIN=${emulator_url#*://} \
+		E2B_API_KEY=e2b_$(printf "%040d" 7) EMULATOR=$emulator_url \
 		timeout 300 node "$1" >"$T/node.out" 2>"$T/node.err" </dev/null
 	node_status=$?
 	while IFS= read -r line; do
@@ -69,9 +48,10 @@ relay() # FILE.mjs
 }
 relay test.mjs
 relay template.mjs
+relay ports.mjs
 relay wire.mjs
 
-ok 'it ends when it is told to' stop_emulator
+ok 'it ends when it is told to' emulator_stop
 is "$(ls "$T/emulated/providers/local/store/boxes")" '' 'and leaves no sandbox behind'
 diag "$(cat "$T/emulator.err")"
 done_testing

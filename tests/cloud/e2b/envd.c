@@ -122,7 +122,7 @@ static void bad_port(struct emu_request *req)
 	plain_error(req, "Invalid sandbox port");
 }
 
-static void proxy_error(struct emu_request *req, const char *message, uint64_t port)
+void envd_proxy_error(struct emu_request *req, int status, const char *message, uint64_t port)
 {
 	const struct e2b_box *b = envd_box(req);
 	cJSON *doc = cJSON_CreateObject();
@@ -131,13 +131,29 @@ static void proxy_error(struct emu_request *req, const char *message, uint64_t p
 	(void)abx_json_add_str(doc, "message", message);
 	if (port)
 		(void)abx_json_add_i64(doc, "port", (int64_t)port);
-	(void)abx_json_add_i64(doc, "code", 502);
-	emu_reply_json(req, 502, doc, NULL);
+	(void)abx_json_add_i64(doc, "code", status);
+	emu_reply_json(req, status, doc, NULL);
 }
 
 static void gone(struct emu_request *req)
 {
-	proxy_error(req, "The sandbox was not found", 0);
+	envd_proxy_error(req, 502, "The sandbox was not found", 0);
+}
+
+static void no_traffic_token(struct emu_request *req)
+{
+	envd_proxy_error(req, 403,
+			 "Sandbox is secured with traffic access token. Token header "
+			 "'e2b-traffic-access-token' is missing",
+			 0);
+}
+
+static void wrong_traffic_token(struct emu_request *req)
+{
+	envd_proxy_error(req, 403,
+			 "Sandbox is secured with traffic access token. Provided traffic access "
+			 "token is invalid",
+			 0);
 }
 
 static void unauthorized(struct emu_request *req)
@@ -218,6 +234,18 @@ static void (*check_access(struct emu_request *req, const struct e2b_box *b))(st
 	return NULL;
 }
 
+/* The same for what else listens there. */
+static void (*check_traffic(struct emu_request *req, const struct e2b_box *b))(struct emu_request *)
+{
+	const char *token = emu_header(req, "e2b-traffic-access-token");
+
+	if (!*b->traffic_token)
+		return NULL;
+	if (!token)
+		return no_traffic_token;
+	return same_text(token, b->traffic_token) ? NULL : wrong_traffic_token;
+}
+
 /* A signed URL with a base of its own names no sandbox: whose signature is it? */
 static struct e2b_box *find_signer(struct emu_request *req)
 {
@@ -264,7 +292,7 @@ static void begin_in(struct emu_request *req, struct e2b_box *b, uint64_t port)
 
 	req->subject = b;
 	req->subject_free = put_box;
-	refused = check_access(req, b);
+	refused = port == E2B_ENVD_PORT ? check_access(req, b) : check_traffic(req, b);
 	if (b->state == E2B_PAUSED && b->auto_resume && !b->disk_only && !refused) {
 		struct abx_err err = ABX_ERR_INIT;
 
@@ -275,10 +303,10 @@ static void begin_in(struct emu_request *req, struct e2b_box *b, uint64_t port)
 	}
 	if (b->state != E2B_RUNNING)
 		req->handle = gone;
-	else if (port != E2B_ENVD_PORT)
-		req->handle = gone;
 	else if (refused)
 		req->handle = refused;
+	else if (port != E2B_ENVD_PORT)
+		envd_port_begin(req, b, port);
 	else if (!emu_route(req, routes, ABX_N_ELEMENTS(routes), &other))
 		req->handle = no_route;
 }

@@ -13,6 +13,12 @@ struct e2b_box *envd_box(const struct emu_request *req);
 bool envd_user(const struct emu_request *req, char user[ENVD_USER_BYTES]);
 void envd_error(struct emu_request *req, int status, const char *fmt, ...) ABX_PRINTF(3, 4);
 
+/* port 0: it is about none. */
+void envd_proxy_error(struct emu_request *req, int status, const char *message, uint64_t port);
+
+/* port.c: the request is one of what listens there. */
+void envd_port_begin(struct emu_request *req, struct e2b_box *b, uint64_t number);
+
 /* process-rpc.c */
 void envd_start(struct emu_request *req);
 void envd_connect(struct emu_request *req);
