@@ -157,7 +157,8 @@ for sig in INT TERM HUP KILL; do
 	kill -"$sig" "$pid"
 	wait "$pid" 2>/dev/null
 	c=$?
-	wait_for 20 none_running one "$word" &&
+	# A transport that does not tell has it found out by its silence, of 20 s.
+	wait_for 30 none_running one "$word" &&
 		pass "the client ended by $sig: the tree goes too" ||
 		fail "the client ended by $sig: the tree goes too"
 	[ "$c" -ne 0 ] && pass 'and it says so' || fail 'and it says so'
@@ -177,8 +178,10 @@ wait_for 20 in_box one test -s ran && pass 'and the command goes on' ||
 # The environment.
 names()
 {
+	# shellcheck disable=SC2086
 	in_box "$@" env -0 </dev/null | tr '\n' ' ' | tr '\0' '\n' | cut -d= -f1 | sort |
-		grep -vx -e PWD -e 'AGENTBOX[A-Z_]*' -e OLDPWD -e SHLVL -e _ | tr '\n' ' '
+		grep -vx -e PWD -e 'AGENTBOX[A-Z_]*' -e OLDPWD -e SHLVL -e _ \
+			${AGENTBOX_CONTRACT_ENV:+$(printf ' -e %s' $AGENTBOX_CONTRACT_ENV)} | tr '\n' ' '
 }
 SECRET_OF_HOST=$TAG
 export SECRET_OF_HOST

@@ -20,6 +20,8 @@
 #	AGENTBOX_CONTRACT_TOOL     agentbox-contract-tool
 #	AGENTBOX_CONTRACT_PEER     ADDR:PORT of a TCP server outside of the machine (egress)
 #	AGENTBOX_CONTRACT_PARTS    which parts of the suite of seeding, separated by blanks
+#	AGENTBOX_CONTRACT_ENV      variables that each command has there, as the provider's manual
+#	                           says, separated by blanks (exec)
 #	AGENTBOX_CONTRACT_KEEP=1   leave the boxes there, to look at
 #
 # Given to the suite, besides what tap.sh says

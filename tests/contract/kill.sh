@@ -109,7 +109,8 @@ for victim in client helper supervisor; do
 	[ "$c" -ne 0 ] && pass "$victim: the command fails" || fail "$victim: the command fails"
 	# Nobody else knows what a supervisor supervised; the box has it until it stops.
 	[ "$victim" = supervisor ] || {
-		wait_for 20 none_running one "$word" && pass "$victim: its tree goes" ||
+		# As in exec.sh.
+		wait_for 30 none_running one "$word" && pass "$victim: its tree goes" ||
 			fail "$victim: its tree goes"
 	}
 	manages one "$victim"
