@@ -60,6 +60,7 @@ docker+test|mmdebstrap|command mmdebstrap|makes images of a Debian suite; recomm
 docker+test|docker.io|command dockerd|the Docker engine that the docker provider is tried on
 test|zstd|command zstd|unpacks what test providers are sent compressed
 test|libmicrohttpd-dev|module libmicrohttpd 0.9.71|serves HTTP in the emulated clouds
+test|zlib1g-dev|module zlib 1.2.11|bodies in gzip in the emulated clouds
 test|xz-utils|command xz|packs the tarball in make distcheck
 END
 }

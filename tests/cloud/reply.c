@@ -7,6 +7,7 @@
 
 #include "abxsdk/json.h"
 #include "core/util/mem.h"
+#include "tests/cloud/gzip.h"
 #include "tests/cloud/server-private.h"
 
 #define BLOCK_BYTES ((size_t)64 << 10)
@@ -125,6 +126,7 @@ void emu_reply_json(struct emu_request *req, int status, cJSON *doc,
 struct stream {
 	struct emu_request *req;
 	struct emu_feed *feed;
+	struct emu_gzip *gzip; /* NULL: as it is */
 };
 
 static ssize_t give_feed(void *ctx, uint64_t at, char *to, size_t max)
@@ -134,7 +136,8 @@ static ssize_t give_feed(void *ctx, uint64_t at, char *to, size_t max)
 	(void)at;
 	/* The end of it is what a truncated one lacks. */
 	for (;;) {
-		ssize_t n = emu_feed_pull(s->feed, to, max, SLICE_MS);
+		ssize_t n = s->gzip ? emu_gzip_pull(s->gzip, s->feed, to, max, SLICE_MS)
+				    : emu_feed_pull(s->feed, to, max, SLICE_MS);
 
 		if (n > 0)
 			return n;
@@ -154,25 +157,41 @@ static void free_stream(void *ctx)
 
 	emu_feed_leave(s->feed);
 	emu_feed_put(s->feed);
+	emu_gzip_free(s->gzip);
 	free(s);
 }
 
-void emu_reply_feed(struct emu_request *req, int status, const char *type, uint64_t size,
-		    struct emu_feed *feed, const struct emu_header_pair *headers)
+static void reply_stream(struct emu_request *req, int status, const char *type, uint64_t size,
+			 struct emu_feed *feed, struct emu_gzip *gzip,
+			 const struct emu_header_pair *headers)
 {
 	struct stream *s;
 
 	if (!may_answer(req, status)) {
 		emu_feed_leave(feed);
 		emu_feed_put(feed);
+		emu_gzip_free(gzip);
 		return;
 	}
 	s = abx_xcalloc(1, sizeof(*s));
 	s->req = req;
 	s->feed = feed;
+	s->gzip = gzip;
 	queue(req, status, type, headers,
 	      MHD_create_response_from_callback(size == UINT64_MAX ? MHD_SIZE_UNKNOWN : size,
 						BLOCK_BYTES, give_feed, s, free_stream));
+}
+
+void emu_reply_feed(struct emu_request *req, int status, const char *type, uint64_t size,
+		    struct emu_feed *feed, const struct emu_header_pair *headers)
+{
+	reply_stream(req, status, type, size, feed, NULL, headers);
+}
+
+void emu_reply_gzip(struct emu_request *req, int status, const char *type, struct emu_feed *feed,
+		    const struct emu_header_pair *headers)
+{
+	reply_stream(req, status, type, UINT64_MAX, feed, emu_gzip_new(), headers);
 }
 
 struct upgrade {

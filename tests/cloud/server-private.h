@@ -4,6 +4,7 @@
 #define CLOUD_SERVER_PRIVATE_H
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "tests/cloud/server.h"
@@ -19,6 +20,10 @@ struct emu_server {
 	struct emu_faults *faults;
 	struct emu_log *log;
 	atomic_bool ending;
+	pthread_mutex_t lock; /* of what follows */
+	struct emu_limits limits;
+	int64_t second; /* in which so many requests came */
+	int64_t asked;
 	uint16_t port;
 };
 

@@ -12,6 +12,7 @@
 #include "abxsdk/json.h"
 #include "core/util/clock.h"
 #include "core/util/mem.h"
+#include "tests/cloud/gzip.h"
 #include "tests/cloud/server-private.h"
 
 #define SLICE_MS 100
@@ -77,11 +78,56 @@ static void on_completed(void *ctx, struct MHD_Connection *conn, void **req_ptr,
 	for (size_t i = 0; i < req->n_args; i++)
 		free(req->args[i]);
 	emu_fault_release(&req->fault);
+	emu_gunzip_free(req->gunzip);
 	abx_buf_release(&req->body);
 	free(req->method);
 	free(req->uri);
 	free(req->path);
 	free(req);
+}
+
+struct emu_limits emu_server_limits(struct emu_server *s)
+{
+	struct emu_limits limits;
+
+	(void)pthread_mutex_lock(&s->lock);
+	limits = s->limits;
+	(void)pthread_mutex_unlock(&s->lock);
+	return limits;
+}
+
+bool emu_server_may_ask(struct emu_server *s)
+{
+	int64_t now = abx_now_ms() / 1000;
+	bool may;
+
+	(void)pthread_mutex_lock(&s->lock);
+	if (s->second != now)
+		s->asked = 0;
+	s->second = now;
+	may = s->limits.requests_per_second == 0 || s->asked < s->limits.requests_per_second;
+	s->asked += may;
+	(void)pthread_mutex_unlock(&s->lock);
+	return may;
+}
+
+/* NULL, or what is wrong. */
+static const char *set_limits(struct emu_request *req)
+{
+	cJSON *doc = emu_body_json(req);
+	struct emu_limits limits = {0};
+	int a = abx_json_i64(doc, "requests_per_second", &limits.requests_per_second);
+	int b = abx_json_i64(doc, "sandboxes", &limits.sandboxes);
+	bool good = doc && (a == 0 || a == -ENOENT) && (b == 0 || b == -ENOENT) &&
+		    limits.requests_per_second >= 0 && limits.sandboxes >= 0;
+
+	cJSON_Delete(doc);
+	if (!good)
+		return "not {\"requests_per_second\": N, \"sandboxes\": N}";
+	(void)pthread_mutex_lock(&req->server->lock);
+	req->server->limits = limits;
+	(void)pthread_mutex_unlock(&req->server->lock);
+	return NULL;
 }
 
 static void answer_control(struct emu_request *req)
@@ -95,7 +141,9 @@ static void answer_control(struct emu_request *req)
 		emu_reply_json(req, 200, emu_log_json(s->log), NULL);
 		return;
 	}
-	if (strcmp(what, "log") == 0 && remove) {
+	if (strcmp(what, "limits") == 0 && strcmp(req->method, "POST") == 0) {
+		wrong = set_limits(req);
+	} else if (strcmp(what, "log") == 0 && remove) {
 		emu_log_clear(s->log);
 	} else if (strcmp(what, "faults") == 0 && remove) {
 		emu_faults_clear(s->faults);
@@ -114,6 +162,7 @@ static void answer_control(struct emu_request *req)
 
 static void begin(struct emu_request *req, const char *method)
 {
+	const char *coding = emu_header(req, "Content-Encoding");
 	struct emu_server *s = req->server;
 
 	req->begun = true;
@@ -123,19 +172,31 @@ static void begin(struct emu_request *req, const char *method)
 		req->log_at = SIZE_MAX;
 		return;
 	}
+	if (coding && strcasecmp(coding, "gzip") == 0)
+		req->gunzip = emu_gunzip_new();
 	req->log_at = emu_log_begin(s->log, method, req->uri);
 	emu_faults_take(s->faults, method, req->path, &req->fault);
 	s->service->begin(req);
+}
+
+static int keep(void *ctx, const void *data, size_t len)
+{
+	struct emu_request *req = ctx;
+
+	if (req->sink && len)
+		return req->sink(req, data, len);
+	abx_buf_add(&req->body, data, len);
+	return 0;
 }
 
 static void take_body(struct emu_request *req, const char *data, size_t len)
 {
 	if (req->refused || req->fault.kind == EMU_FAULT_STATUS)
 		return;
-	if (req->sink)
-		req->refused = req->sink(req, data, len) != 0;
+	if (req->gunzip)
+		req->refused = emu_gunzip_put(req->gunzip, data, len, keep, req) != 0;
 	else
-		abx_buf_add(&req->body, data, len);
+		req->refused = keep(req, data, len) != 0;
 }
 
 static void answer_fault(struct emu_request *req)
@@ -228,6 +289,7 @@ int emu_server_start(const struct emu_service *service, const struct emu_options
 	int r;
 
 	s->service = service;
+	(void)pthread_mutex_init(&s->lock, NULL);
 	s->faults = emu_faults_new();
 	s->log = emu_log_new();
 	r = service->open(s, options->engine, &s->service_data, err);
@@ -256,6 +318,7 @@ void emu_server_stop(struct emu_server *s)
 		s->service->free(s->service_data);
 	emu_faults_free(s->faults);
 	emu_log_free(s->log);
+	(void)pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 

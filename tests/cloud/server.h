@@ -9,7 +9,8 @@
  * head of a request is there: it sets `handle`, and `sink` for a body that is not to be collected.
  * handle() is called when the body is whole and answers once, with an emu_reply function.
  *
- * Under /_emulator the server answers by itself: GET and DELETE log, POST and DELETE faults.  A
+ * Under /_emulator the server answers by itself: GET and DELETE log, POST limits, POST and DELETE
+ * faults.  A
  * fault is {"method", "path" (a pattern of fnmatch), "kind", "skip", "count", "status", "body",
  * "headers", "delay_ms"}; kinds are in faults.h.
  */
@@ -39,7 +40,7 @@ struct emu_request {
 	char *method, *uri, *path; /* path: as it came, without the query */
 	char *args[EMU_ARGS_MAX];  /* what stood for a * of the route, decoded */
 	size_t n_args;
-	struct abx_buf body;
+	struct abx_buf body; /* what it holds, if it came in gzip */
 
 	void (*handle)(struct emu_request *req);
 	/* Takes the body instead; 0, or it is not called again. */
@@ -51,6 +52,7 @@ struct emu_request {
 
 	struct emu_fault fault; /* kind EMU_FAULT_NONE: none */
 	size_t log_at;
+	struct emu_gunzip *gunzip; /* of the body; a handler that wants it as it is frees it */
 	bool begun, answered, refused, cut;
 	int result; /* of libmicrohttpd's */
 };
@@ -64,6 +66,11 @@ struct emu_service {
 	void (*free)(void *service);
 };
 
+/* Of how much the service takes; 0: everything.  POST /_emulator/limits sets them. */
+struct emu_limits {
+	int64_t requests_per_second, sandboxes;
+};
+
 struct emu_options {
 	const char *address;
 	uint16_t port;		   /* 0: any */
@@ -74,6 +81,9 @@ int emu_server_start(const struct emu_service *service, const struct emu_options
 		     struct emu_server **ret, struct abx_err *err);
 uint16_t emu_server_port(const struct emu_server *s);
 void emu_server_stop(struct emu_server *s);
+struct emu_limits emu_server_limits(struct emu_server *s);
+/* A request more in this second; false: it is one too many. */
+bool emu_server_may_ask(struct emu_server *s);
 /* It is about to stop: who waits gives up. */
 bool emu_server_ending(const struct emu_server *s);
 
@@ -91,10 +101,12 @@ void emu_reply_json(struct emu_request *req, int status, cJSON *doc,
 		    const struct emu_header_pair *headers);
 void emu_reply(struct emu_request *req, int status, const char *type, const void *data, size_t len,
 	       const struct emu_header_pair *headers);
-/* The body is what comes through the feed, of `size` bytes or UINT64_MAX.  When nothing came for
- * idle_ms (0: never), `idle` is sent. */
+/* The body is what comes through the feed, of `size` bytes or UINT64_MAX. */
 void emu_reply_feed(struct emu_request *req, int status, const char *type, uint64_t size,
 		    struct emu_feed *feed, const struct emu_header_pair *headers);
+/* The same in gzip. */
+void emu_reply_gzip(struct emu_request *req, int status, const char *type, struct emu_feed *feed,
+		    const struct emu_header_pair *headers);
 /* The connection becomes something else: 101, and fn has its socket, and what came early, until it
  * calls close(handle), which any thread may. */
 void emu_reply_upgrade(struct emu_request *req, const struct emu_header_pair *headers,

@@ -109,6 +109,19 @@ static void refuse_key(struct emu_request *req)
 		  emu_header(req, "X-API-Key") ? "Invalid API key format" : "no credentials found");
 }
 
+static void too_many(struct emu_request *req)
+{
+	static const struct emu_header_pair headers[] = {{"Retry-After", "1"},
+							 {"RateLimit-Remaining", "0"},
+							 {"RateLimit-Reset", "1"},
+							 {NULL, NULL}};
+	cJSON *doc = cJSON_CreateObject();
+
+	(void)abx_json_add_i64(doc, "code", 429);
+	(void)abx_json_add_str(doc, "message", "Rate limit exceeded");
+	emu_reply_json(req, 429, doc, headers);
+}
+
 static void no_route(struct emu_request *req)
 {
 	e2b_error(req, 404, "no matching operation was found");
@@ -131,4 +144,7 @@ void e2b_control_begin(struct emu_request *req)
 	    !is_key(emu_header(req, "X-API-Key"), "e2b_") &&
 	    !is_key(emu_header(req, "Authorization"), "Bearer sk_e2b_"))
 		req->handle = refuse_key;
+	else if (req->handle != health && req->handle != e2b_put_file &&
+		 !emu_server_may_ask(req->server))
+		req->handle = too_many;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The emulated E2B: making a sandbox. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "abxsdk/json.h"
@@ -146,6 +147,11 @@ static void make(struct emu_request *req, const cJSON *doc, bool v2)
 
 	if (wrong) {
 		e2b_error(req, 400, "%s", wrong);
+	} else if (!e2b_box_reserve(b)) {
+		e2b_error(req, 429,
+			  "you have reached the maximum number of concurrent E2B sandboxes "
+			  "(%" PRId64 "). If you need more, please contact us",
+			  emu_server_limits(req->server).sandboxes);
 	} else if (!e2b_boot_find(b->e, template, &boot, b->template_id, b->alias)) {
 		e2b_error(req, 404, "template '%.128s' not found", template);
 	} else if (boot_from(b, &boot, &err) < 0) {

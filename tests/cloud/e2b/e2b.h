@@ -40,6 +40,7 @@ struct e2b_box {
 	int64_t timeout_s;
 	bool auto_pause, pause_memory, auto_resume, internet;
 	bool disk_only; /* paused without its memory */
+	bool reserved;	/* counts as one being made */
 	cJSON *metadata, *envs, *network, *mounts;
 	char user[64], *cwd; /* of processes that name none; cwd NULL: the user's home */
 	int64_t cpus, memory_mb;
@@ -65,6 +66,7 @@ struct e2b {
 	struct e2b_box *boxes;
 	struct e2b_template *templates;
 	struct e2b_file *files; /* uploaded for builds */
+	int64_t making;		/* sandboxes, not in the list yet */
 	unsigned int threads;	/* under way beside the requests' */
 	bool ending;
 	pthread_t reaper;
@@ -78,6 +80,8 @@ struct e2b_box *e2b_box_new(struct e2b *e);
 struct e2b_box *e2b_box_get(struct e2b_box *b);
 void e2b_box_put(struct e2b_box *b);
 void e2b_box_list_in(struct e2b_box *b);
+/* One more may run, this one, until it ends; false: it may not. */
+bool e2b_box_reserve(struct e2b_box *b);
 void e2b_random_id(char *text, size_t len);
 /* hex(HMAC-SHA256(seed, text)) */
 void e2b_token(const struct e2b *e, const char *text, char out[65]);

@@ -13,6 +13,7 @@
 #include "core/util/thread.h"
 #include "tests/cloud/answer.h"
 #include "tests/cloud/e2b/envd.h"
+#include "tests/cloud/gzip.h"
 
 #define FEED_BYTES ((size_t)2 << 20)
 #define HEAD_MAX ((size_t)64 << 10)
@@ -397,6 +398,8 @@ void envd_port_begin(struct emu_request *req, struct e2b_box *b, uint64_t number
 	(void)snprintf(p->number, sizeof(p->number), "%u", (unsigned int)number);
 	(void)pthread_mutex_init(&p->lock, NULL);
 	(void)pthread_cond_init(&p->changed, NULL);
+	emu_gunzip_free(req->gunzip);
+	req->gunzip = NULL;
 	emu_answer_init(&p->answer, strcmp(req->method, "HEAD") == 0, on_body, p);
 	req->data = p;
 	req->data_free = request_over;

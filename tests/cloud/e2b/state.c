@@ -77,6 +77,7 @@ void e2b_box_put(struct e2b_box *b)
 
 	(void)pthread_mutex_lock(&b->e->lock);
 	last = --b->refs == 0;
+	b->e->making -= last && b->reserved;
 	(void)pthread_mutex_unlock(&b->e->lock);
 	if (!last)
 		return;
@@ -105,11 +106,27 @@ struct e2b_box *e2b_box_find(struct e2b *e, const char *id)
 	return b;
 }
 
+bool e2b_box_reserve(struct e2b_box *b)
+{
+	int64_t max = emu_server_limits(b->e->server).sandboxes, n;
+
+	(void)pthread_mutex_lock(&b->e->lock);
+	n = b->e->making;
+	for (const struct e2b_box *i = b->e->boxes; i; i = i->next)
+		n += i->state == E2B_RUNNING;
+	b->reserved = max == 0 || n < max;
+	b->e->making += b->reserved;
+	(void)pthread_mutex_unlock(&b->e->lock);
+	return b->reserved;
+}
+
 void e2b_box_list_in(struct e2b_box *b)
 {
 	struct e2b *e = b->e;
 
 	(void)pthread_mutex_lock(&e->lock);
+	e->making -= b->reserved;
+	b->reserved = false;
 	b->refs++;
 	b->next = e->boxes;
 	e->boxes = b;

@@ -215,8 +215,8 @@ void envd_post_file_begin(struct emu_request *req)
 	req->data = u;
 	req->data_free = upload_free;
 	req->sink = raw_sink;
-	if (encoding && strcmp(encoding, "identity") != 0) {
-		refuse(u, 400, "this content encoding is not emulated");
+	if (encoding && strcmp(encoding, "identity") != 0 && !req->gunzip) {
+		refuse(u, 400, "unsupported content encoding");
 	} else if (type && strncmp(type, "multipart/form-data", 19) == 0) {
 		u->form = MHD_create_post_processor(req->conn, FORM_BYTES, on_part, u);
 		req->sink = form_sink;
@@ -242,6 +242,8 @@ void envd_post_file(struct emu_request *req)
 		u->form = NULL;
 	}
 	put_end(u);
+	if (req->refused && req->gunzip)
+		refuse(u, 400, "error decompressing the body");
 	if (u->status) {
 		envd_error(req, u->status, "%s", u->text);
 		return;

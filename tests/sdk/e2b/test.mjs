@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The official SDK believes the emulated E2B: nothing of it is changed, and only its own
 // environment variables lead it there.
+import { createHash } from 'node:crypto'
 import { Sandbox } from 'e2b'
 import { done, eventually, is, ok, part, throws } from './tap.mjs'
 
@@ -154,6 +155,11 @@ await part('50 MB both ways', async () => {
 		is(Buffer.compare(Buffer.from(back), Buffer.from(big)), 0,
 			useOctetStream ? 'as a stream of bytes' : 'as a form')
 	}
+	await s.files.write('big', new Blob([big]), { gzip: true })
+	const back = await s.files.read('big', { format: 'bytes', gzip: true })
+	is(Buffer.compare(Buffer.from(back), Buffer.from(big)), 0, 'compressed')
+	is((await s.commands.run('sha256sum <big')).stdout.slice(0, 64),
+		createHash('sha256').update(big).digest('hex'), 'which it is not in the sandbox')
 	await s.files.remove('big')
 })
 
@@ -220,6 +226,31 @@ await part('snapshots', async () => {
 	await copy.kill()
 	is(await Sandbox.deleteSnapshot(snap.snapshotId), true, 'delete')
 	await throws('SandboxError', 'boot from none', () => Sandbox.create(snap.snapshotId, base))
+})
+
+await part('processes in a snapshot', async () => {
+	const source = await Sandbox.create({ ...base, envs: { TOKEN: 'of the source' } })
+	const script = 'env >/tmp/env; echo $0 $1 >/tmp/args; exec sleep 1000'
+	await source.commands.run(`exec sh -c '${script}' one 'two words'`, {
+		background: true, envs: { MORE: 'x' }, cwd: '/srv' })
+	await eventually('a process runs', async () => source.files.exists('/tmp/args'))
+	const snap = await source.createSnapshot()
+	await source.commands.run('rm /tmp/env /tmp/args')
+	const copy = await Sandbox.create(snap.snapshotId, { ...base, envs: { TOKEN: 'of the copy' } })
+	await eventually('it runs in what boots from it', async () => {
+		const list = await copy.commands.list()
+		return list.some((p) => p.cwd === '/srv') && (await copy.files.exists('/tmp/args'))
+	})
+	await eventually('with its arguments', async () =>
+		(await copy.files.read('/tmp/args')) === 'one two words\n')
+	const env = await copy.files.read('/tmp/env')
+	ok(env.includes('TOKEN=of the source\n') && env.includes('MORE=x\n') &&
+		env.includes(`E2B_SANDBOX_ID=${source.sandboxId}\n`), 'and the environment of the source')
+	is((await copy.commands.run('echo $TOKEN')).stdout, 'of the copy\n', 'others have their own')
+	is((await source.commands.list()).length, 1, 'the source goes on')
+	await copy.kill()
+	await source.kill()
+	await Sandbox.deleteSnapshot(snap.snapshotId)
 })
 
 await part('apart', async () => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the SDK does not use of the emulated E2B: older routes, protobuf, streams of input,
 // failures to order and the log.
+import { gzipSync } from 'node:zlib'
 import { Sandbox } from 'e2b'
 import { done, eventually, is, ok, part, throws } from './tap.mjs'
 
@@ -184,6 +185,65 @@ await part('failures to order', async () => {
 	await order('reset', { count: 100 })
 	await control('DELETE', 'faults')
 	is((await info()).status, 200, 'no failure is left')
+})
+
+await part('limits', async () => {
+	const limit = (doc) => control('POST', 'limits', doc)
+	is((await limit({ requests_per_second: -1 })).status, 400, 'one that cannot be')
+	await limit({ requests_per_second: 3 })
+	const answers = await Promise.all(Array.from({ length: 12 }, () =>
+		api('GET', `/sandboxes/${s.sandboxId}`)))
+	const late = answers.filter((r) => r.status === 429)
+	ok(late.length >= 6, 'too many requests in a second')
+	is(late[0].headers.get('retry-after'), '1', 'may come again')
+	is((await late[0].json()).message, 'Rate limit exceeded', 'which it says')
+	const states = await Promise.all(Array.from({ length: 6 }, () => s.getInfo()))
+	is(states.map((i) => i.state), Array(6).fill('running'), 'the SDK does that by itself')
+	await limit({ sandboxes: 2 })
+	const both = await Promise.allSettled([1, 2].map(() => Sandbox.create({ timeoutMs: 300000 })))
+	is(both.map((r) => r.status).sort(), ['fulfilled', 'rejected'], 'too many sandboxes')
+	const { reason } = both.find((r) => r.status === 'rejected')
+	is(reason.name, 'RateLimitError', 'is not worth another try')
+	ok(/maximum number of concurrent E2B sandboxes \(2\)/.test(reason.message), 'and says how many')
+	const box = both.find((r) => r.status === 'fulfilled').value
+	await box.pause()
+	const more = await Sandbox.create({ timeoutMs: 300000 })
+	ok(more, 'a paused one does not count')
+	await Promise.all([box.kill(), more.kill()])
+	await limit({})
+	await Promise.all((await Promise.all([1, 2, 3].map(() =>
+		Sandbox.create({ timeoutMs: 300000 })))).map((b) => b.kill()))
+})
+
+await part('parts of a file, and gzip', async () => {
+	await s.files.write('/tmp/letters', 'abcdefghijklmnopqrstuvwxyz')
+	const get = async (headers, path = '/tmp/letters') => {
+		const r = await fetch(`${url}/files?path=${path}`, {
+			headers: { ...envdHeaders, 'Accept-Encoding': 'identity', ...headers } })
+		return [r.status, r.headers.get('content-range'), await r.text()]
+	}
+	for (const [range, want] of [
+		['bytes=2-4', [206, 'bytes 2-4/26', 'cde']],
+		['bytes=23-', [206, 'bytes 23-25/26', 'xyz']],
+		['bytes=-2', [206, 'bytes 24-25/26', 'yz']],
+		['bytes=0-999', [206, 'bytes 0-25/26', 'abcdefghijklmnopqrstuvwxyz']],
+		['bytes=26-', [416, 'bytes */26', 'invalid range\n']],
+		['lines=1-2', [200, null, 'abcdefghijklmnopqrstuvwxyz']],
+	]) is(await get({ Range: range }), want, range)
+	await s.commands.run('head -c 3000000 /dev/zero >/tmp/zeros; printf end >>/tmp/zeros')
+	is((await get({ Range: 'bytes=2999999-' }, '/tmp/zeros'))[2], '\0end', 'far in a large one')
+	const raw = await fetch(`${url}/files?path=/tmp/zeros`, {
+		headers: { ...envdHeaders, 'Accept-Encoding': 'gzip' } })
+	is([raw.headers.get('content-encoding'), raw.headers.get('content-length'),
+		(await raw.arrayBuffer()).byteLength], ['gzip', null, 3000003], 'gzip for who takes it')
+	const put = (body) => envd('/files?path=/tmp/z', 'application/octet-stream', body,
+		{ 'Content-Encoding': 'gzip' })
+	is((await put(gzipSync('from gzip'))).status, 200, 'gzip is taken')
+	is(await s.files.read('/tmp/z'), 'from gzip', 'as what it holds')
+	is((await put('no gzip')).status, 400, 'unless it is none')
+	const made = await fetch(`${url}/sandboxes/${s.sandboxId}/timeout`, { method: 'POST',
+		headers: { ...key, 'Content-Encoding': 'gzip' }, body: gzipSync('{"timeout":200}') })
+	is(made.status, 204, 'on the control plane too')
 })
 
 await s.kill()
