@@ -5,9 +5,9 @@
  * One static program of libc only, without NSS or resolver; single-threaded.
  *
  *	agentbox-ctl exec [--text | --spool BASE]   run one command; core/ctl/wire.h
- *	agentbox-ctl forward FROM TO                listen at port FROM for as long as the box runs,
- *and pass on to port TO of this box; forward.c agentbox-ctl sum                            size and
- *checksum of this very program
+ *	agentbox-ctl forward FROM TO                listen at port FROM for as long as the box
+ *	                                            runs, and pass on to port TO; forward.c
+ *	agentbox-ctl sum                            size and checksum of this very program
  *
  * It is in the box's hands: the host believes nothing that it says but bytes and numbers.
  */
@@ -79,8 +79,9 @@ void ctl_let_go(void);
 int ctl_forward(int argc, char **argv);
 
 /* exec.c */
-/* life_fd: end of file = the client is gone; done_fd: one byte = this process stays behind. */
-int ctl_exec(int argc, char **argv, int life_fd, int done_fd);
+/* life_fd: end of file = the client is gone; done_fd: one byte = this process stays behind.
+ * given: the first frames, as ABX_WIRE_GIVEN has them; NULL: they are sent. */
+int ctl_exec(int argc, char **argv, char *given, int life_fd, int done_fd);
 /* Write out the queue, waiting as long as somebody reads. */
 void ctl_flush(struct ctl_exec *x);
 

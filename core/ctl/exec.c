@@ -319,7 +319,21 @@ static void set_flag(int fd, bool nonblocking)
 		(void)fcntl(fd, F_SETFL, nonblocking ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
 }
 
-int ctl_exec(int argc, char **argv, int life_fd, int done_fd)
+static void take_given(struct ctl_exec *x, char *given)
+{
+	const bool text = x->in.text;
+	const size_t len = strlen(given);
+
+	x->in.text = true;
+	if (abx_wire_feed(&x->in, given, len) < 0)
+		broken_input(x);
+	x->in.text = text;
+	x->spool.next = 1;
+	explicit_bzero(given, len);
+	free(given);
+}
+
+int ctl_exec(int argc, char **argv, char *given, int life_fd, int done_fd)
 {
 	static struct ctl_exec x;
 	const struct abx_buf queue = ABX_BUF_INIT(QUEUE_MAX_BYTES);
@@ -354,6 +368,8 @@ int ctl_exec(int argc, char **argv, int life_fd, int done_fd)
 		if (r < 0)
 			ctl_fail(&x, ABX_EIO, "agentbox-ctl: %s.d: %s", x.spool.base, strerror(-r));
 	}
+	if (given)
+		take_given(&x, given);
 	set_flag(STDIN_FILENO, true);
 	set_flag(STDOUT_FILENO, true);
 	r = loop(&x);

@@ -14,7 +14,7 @@
  * Two processes: the one that the transport knows only waits, the other one works.  So whoever
  * kills the first does not keep the second from ending the command and all that it started.
  */
-static int run_apart(int argc, char **argv)
+static int run_apart(int argc, char **argv, char *given)
 {
 	int life[2], done[2], status;
 	pid_t pid;
@@ -28,10 +28,12 @@ static int run_apart(int argc, char **argv)
 		(void)close(life[1]);
 		(void)close(done[0]);
 		(void)setsid();
-		_exit(ctl_exec(argc, argv, life[0], done[1]));
+		_exit(ctl_exec(argc, argv, given, life[0], done[1]));
 	}
 	(void)close(life[0]);
 	(void)close(done[1]);
+	if (given)
+		explicit_bzero(given, strlen(given));
 	if (pid < 0)
 		return 1;
 	for (;;) {
@@ -46,6 +48,17 @@ static int run_apart(int argc, char **argv)
 		if (errno != EINTR)
 			return 1;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* What is taken from there is no command's, and in nobody's /proc. */
+static char *take_given(void)
+{
+	char *text = getenv(ABX_WIRE_GIVEN), *copy = text ? strdup(text) : NULL;
+
+	if (text)
+		explicit_bzero(text, strlen(text));
+	(void)unsetenv(ABX_WIRE_GIVEN);
+	return copy;
 }
 
 static int print_sum(void)
@@ -68,7 +81,7 @@ int main(int argc, char **argv)
 	/* Requests hold secrets: other processes of the box need not look into this one. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (argc >= 2 && strcmp(argv[1], "exec") == 0)
-		return run_apart(argc - 2, argv + 2);
+		return run_apart(argc - 2, argv + 2, take_given());
 	if (argc >= 2 && strcmp(argv[1], "forward") == 0)
 		return ctl_forward(argc - 2, argv + 2);
 	if (argc == 2 && strcmp(argv[1], "sum") == 0)

@@ -27,6 +27,10 @@
  *	                                  BASE.d/1, BASE.d/2, ... from there.  Each is removed
  *	                                  when it was read.
  *
+ * The first frames need not be sent: where they are short they are given, as lines of text mode
+ * whatever the mode is, in a variable of ctl's environment, so that a command without much input
+ * costs nothing but its start.  Then there is no BASE.0, and the files begin with BASE.d/1.
+ *
  * The host begins: REQUEST frames, whose payloads together are the request, then GO.  ctl
  * answers HELLO at once, even before the request is complete, and STARTED when the command runs.
  *
@@ -58,6 +62,9 @@
 #define ABX_WIRE_TEXT_PAYLOAD_IN ((size_t)2048)
 #define ABX_WIRE_TEXT_PAYLOAD_MAX ((size_t)16384)
 #define ABX_WIRE_WINDOW ((size_t)262144)
+/* One variable may have 128 KiB. */
+#define ABX_WIRE_GIVEN "AGENTBOX_CTL_FRAMES"
+#define ABX_WIRE_GIVEN_MAX ((size_t)96 << 10)
 #define ABX_WIRE_REQUEST_MAX ((size_t)16 << 20)
 
 enum abx_wire_kind {

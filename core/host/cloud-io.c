@@ -49,11 +49,12 @@ static int32_t on_gap(void *io, int32_t stream, uint64_t lost)
 {
 	struct abx_call *call = io;
 	const struct abx_exec *exec;
-	int32_t r = ABX_OK;
+	int32_t r = ABX_ENETWORK;
 
 	if (!abx_call_enter(call))
 		return ABX_ECANCELED;
 	exec = call->sink.exec;
+	/* Who does not ask about what is lost takes it for all there is. */
 	if (exec->gap)
 		r = exec->gap(exec->io, stream, lost);
 	abx_call_leave(call);

@@ -18,6 +18,8 @@
 /* Frames wait here until the transport takes them. */
 #define QUEUE_MAX_BYTES ((size_t)32 << 20)
 #define QUEUE_ENOUGH ((size_t)512 << 10)
+/* Of input that waits already. */
+#define EARLY_MAX_BYTES ((size_t)32 << 10)
 /* A transport that does not notice that its program has ended. */
 #define END_MS 5000
 #define LAST_UPLOAD_MS 5000
@@ -224,6 +226,41 @@ static uint32_t clamp_ms(int64_t ms)
 	return ms <= 0 ? 0 : ms > INT32_MAX ? INT32_MAX : (uint32_t)ms;
 }
 
+/* The first frames; whichever way they take. */
+static void put_first(struct abx_ctl_run *x, const struct abx_buf *request, struct abx_buf *to)
+{
+	abx_wire_put(&x->out, to, ABX_WIRE_REQUEST, request->data, request->len);
+	abx_wire_put(&x->out, to, ABX_WIRE_GO, NULL, 0);
+	if (x->early.len)
+		abx_wire_put(&x->out, to, ABX_WIRE_DATA, x->early.data, x->early.len);
+	if (x->req->stdin_fd < 0 || x->early_ended)
+		abx_wire_put(&x->out, to, ABX_WIRE_END, NULL, 0);
+}
+
+static void forget(struct abx_buf *b)
+{
+	if (b->data)
+		explicit_bzero(b->data, b->len);
+	abx_buf_release(b);
+}
+
+static void queue_first(struct abx_ctl_run *x, const struct abx_buf *request)
+{
+	const struct abx_wire_out out = x->out;
+
+	x->out.text = x->out.short_lines = true;
+	put_first(x, request, &x->given);
+	x->out.text = out.text;
+	x->out.short_lines = out.short_lines;
+	if (!x->given.failed) {
+		x->next_file = 1;
+		return;
+	}
+	abx_buf_release(&x->given);
+	x->out = out;
+	put_first(x, request, &x->queue);
+}
+
 static int queue_request(struct abx_ctl_run *x, struct abx_err *err)
 {
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(ABX_WIRE_REQUEST_MAX);
@@ -255,10 +292,7 @@ static int queue_request(struct abx_ctl_run *x, struct abx_err *err)
 	for (uint32_t i = 0; i < req->n_env; i++)
 		env[i] = pair(&req->env[i]);
 	if (abx_wire_encode_request(&counted, &b) == 0) {
-		abx_wire_put(&x->out, &x->queue, ABX_WIRE_REQUEST, b.data, b.len);
-		abx_wire_put(&x->out, &x->queue, ABX_WIRE_GO, NULL, 0);
-		if (req->stdin_fd < 0)
-			abx_wire_put(&x->out, &x->queue, ABX_WIRE_END, NULL, 0);
+		queue_first(x, &b);
 		explicit_bzero(b.data, b.len);
 	}
 	for (uint32_t i = 0; i < req->n_env; i++) {
@@ -271,6 +305,29 @@ static int queue_request(struct abx_ctl_run *x, struct abx_err *err)
 				    "arguments and environment are more than %zu bytes",
 				    ABX_WIRE_REQUEST_MAX);
 	return 0;
+}
+
+/* Once: it is gone from where it was, whatever becomes of the attempt. */
+static void read_early(struct abx_ctl_run *x)
+{
+	struct pollfd p = {.fd = x->req->stdin_fd, .events = POLLIN};
+
+	if (x->early_read || p.fd < 0)
+		return;
+	x->early_read = true;
+	x->early.max = EARLY_MAX_BYTES + 1;
+	while (x->early.len < EARLY_MAX_BYTES && poll(&p, 1, 0) > 0) {
+		const size_t room = EARLY_MAX_BYTES - x->early.len;
+		char *to = abx_buf_reserve(&x->early, room);
+		ssize_t n = to ? read(p.fd, to, room) : -1;
+
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		abx_buf_commit(&x->early, n > 0 ? (size_t)n : 0);
+		x->early_ended = n <= 0;
+		if (n <= 0)
+			break;
+	}
 }
 
 static int open_descriptors(struct abx_ctl_run *x, struct abx_err *err)
@@ -305,13 +362,14 @@ static void reset(struct abx_ctl_run *x)
 	x->in.skipping = x->broken = false;
 	x->noise_len = 0;
 	x->said = 0;
-	x->credit = ABX_WIRE_WINDOW;
+	x->given = (struct abx_buf)ABX_BUF_INIT(ABX_WIRE_GIVEN_MAX);
+	x->credit = ABX_WIRE_WINDOW - x->early.len;
 	x->stop = x->busy = x->silent = false;
 	x->heard_ms = abx_now_ms();
 	x->beat_at = x->heard_ms + ABX_CTL_BEAT_MS;
 	x->child_fd = x->pipe_fd = x->wake_fd = x->abort_fd = -1;
 	x->next_file = 0;
-	x->input_fd = x->req->stdin_fd;
+	x->input_fd = x->early_ended ? -1 : x->req->stdin_fd;
 	x->control_fd = x->req->control_fd;
 	(void)pthread_mutex_init(&x->lock, NULL);
 }
@@ -322,9 +380,8 @@ static void release(struct abx_ctl_run *x)
 	abx_cleanup_close(&x->pipe_fd);
 	abx_cleanup_close(&x->wake_fd);
 	abx_cleanup_close(&x->abort_fd);
-	if (x->queue.data)
-		explicit_bzero(x->queue.data, x->queue.len);
-	abx_buf_release(&x->queue);
+	forget(&x->queue);
+	forget(&x->given);
 	(void)pthread_mutex_destroy(&x->lock);
 }
 
@@ -345,11 +402,12 @@ int abx_ctl_run_open(struct abx_ctl_run *x, struct abx_err *err)
 {
 	int r;
 
+	read_early(x);
 	reset(x);
 	r = open_descriptors(x, err);
 	if (r == 0)
 		r = queue_request(x, err);
-	if (r == 0 && x->spool)
+	if (r == 0 && x->spool && x->queue.len)
 		r = upload(x, x->o, err);
 	if (r == 0)
 		r = start_sender(x, err);
@@ -381,4 +439,9 @@ void abx_ctl_run_close(struct abx_ctl_run *x)
 	(void)pthread_join(x->sender, NULL);
 	say_goodbye(x);
 	release(x);
+}
+
+void abx_ctl_run_release(struct abx_ctl_run *x)
+{
+	forget(&x->early);
 }

@@ -45,9 +45,14 @@ struct abx_ctl_run {
 		char text[640];
 	} end;
 
+	/* Of the command's input, what was there at once: it goes with the request. */
+	struct abx_buf early;
+	bool early_read, early_ended;
+
 	/* Opened for one attempt. */
-	int child_fd; /* what ctl reads; -1 = nothing */
-	int pipe_fd;  /* our end of it */
+	struct abx_buf given; /* the first frames, for ctl's environment; empty: they are sent */
+	int child_fd;	      /* what ctl reads; -1 = nothing */
+	int pipe_fd;	      /* our end of it */
 	int wake_fd, abort_fd;
 	pthread_t sender;
 
@@ -72,6 +77,8 @@ struct abx_ctl_run {
  * agentbox-ctl that is still there to end the command. */
 int abx_ctl_run_open(struct abx_ctl_run *x, struct abx_err *err);
 void abx_ctl_run_close(struct abx_ctl_run *x);
+/* What outlives an attempt. */
+void abx_ctl_run_release(struct abx_ctl_run *x);
 
 /* On the provider's thread. */
 void abx_ctl_run_note(struct abx_ctl_run *x, unsigned int said);

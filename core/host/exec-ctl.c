@@ -120,6 +120,15 @@ static int32_t on_output(void *io, int32_t stream, const void *data, size_t len)
 	return r;
 }
 
+/* Whether something of ours was lost is in the numbers of the frames. */
+static int32_t on_gap(void *io, int32_t stream, uint64_t lost)
+{
+	(void)io;
+	(void)stream;
+	(void)lost;
+	return 0;
+}
+
 /* One try. */
 
 #define FIND                                                   \
@@ -169,6 +178,7 @@ static int attempt(struct abx_ctl_run *x, const struct abx_ctl_place *place, str
 	struct abx_call_opts plain = *x->o;
 	struct abx_exec req = {ABX_INIT(struct abx_exec)};
 	struct abx_exit ignored = {ABX_INIT(struct abx_exit)};
+	struct abx_kv given = {ABX_WIRE_GIVEN, NULL};
 	int r = abx_ctl_run_open(x, err);
 
 	if (r < 0)
@@ -183,6 +193,12 @@ static int attempt(struct abx_ctl_run *x, const struct abx_ctl_place *place, str
 	req.control_fd = -1;
 	req.io = x;
 	req.output = on_output;
+	req.gap = on_gap;
+	if (x->given.len) {
+		given.value = x->given.data;
+		req.env = &given;
+		req.n_env = 1;
+	}
 	r = abx_cloud_exec(x->c, &plain, x->s, &req, &ignored, err);
 	abx_ctl_run_close(x);
 	return r;
@@ -290,6 +306,7 @@ int abx_exec_ctl(struct abx_cloud *c, const struct abx_call_opts *o, const struc
 	} else {
 		r = run(x, ret, err);
 	}
+	abx_ctl_run_release(x);
 	free(x);
 	return r;
 }

@@ -181,7 +181,8 @@ names()
 	# shellcheck disable=SC2086
 	in_box "$@" env -0 </dev/null | tr '\n' ' ' | tr '\0' '\n' | cut -d= -f1 | sort |
 		grep -vx -e PWD -e 'AGENTBOX[A-Z_]*' -e OLDPWD -e SHLVL -e _ \
-			${AGENTBOX_CONTRACT_ENV:+$(printf ' -e %s' $AGENTBOX_CONTRACT_ENV)} | tr '\n' ' '
+			${AGENTBOX_CONTRACT_ENV:+$(printf ' -e %s' $AGENTBOX_CONTRACT_ENV)} |
+		tr '\n' ' '
 }
 SECRET_OF_HOST=$TAG
 export SECRET_OF_HOST

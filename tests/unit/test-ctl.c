@@ -46,6 +46,15 @@ static void send_frame(enum abx_wire_kind kind, const void *data, size_t len)
 	send_all(&b);
 }
 
+static void send_request(const struct abx_wire_request *r)
+{
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(1 << 20);
+
+	ck_assert_int_eq(abx_wire_encode_request(r, &b), 0);
+	send_frame(ABX_WIRE_REQUEST, b.data, b.len);
+	send_frame(ABX_WIRE_GO, NULL, 0);
+}
+
 static void start(const char *script, uint32_t silence_ms, uint32_t timeout_ms)
 {
 	const char *build = secure_getenv("AGENTBOX_TEST_BUILDDIR");
@@ -64,7 +73,6 @@ static void start(const char *script, uint32_t silence_ms, uint32_t timeout_ms)
 					   .timeout_ms = timeout_ms};
 	const char *const spawn_argv[] = {program, "exec", NULL};
 	struct abx_spawn s = {.argv = spawn_argv, .fd_err = STDERR_FILENO};
-	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(1 << 20);
 	int in_pipe[2], out_pipe[2];
 
 	(void)snprintf(program, sizeof(program), "%s/core/ctl/agentbox-ctl", build ? build : ".");
@@ -81,9 +89,8 @@ static void start(const char *script, uint32_t silence_ms, uint32_t timeout_ms)
 	ctl.in = in;
 	ctl.said = empty;
 	ctl.end[0] = '\0';
-	ck_assert_int_eq(abx_wire_encode_request(&r, &b), 0);
-	send_frame(ABX_WIRE_REQUEST, b.data, b.len);
-	send_frame(ABX_WIRE_GO, NULL, 0);
+	if (!secure_getenv(ABX_WIRE_GIVEN))
+		send_request(&r);
 }
 
 /* Read until `what` was said (NULL: until the end). */
@@ -144,6 +151,38 @@ START_TEST(a_command_with_input)
 	read_until(NULL);
 	ck_assert_str_eq(ctl.said.data, "hello");
 	ck_assert_str_eq(ctl.end, "exit 3 0 0 ");
+	finish();
+}
+END_TEST
+
+/* The frames that are sent go on where those of the environment ended, which nobody sees. */
+START_TEST(a_command_that_is_given)
+{
+	const char *const argv[] = {"sh", "-c", "echo \"$" ABX_WIRE_GIVEN "$X\"; cat; exit 4",
+				    NULL};
+	const char *const env[] = {"X=x", NULL};
+	const struct abx_wire_request r = {.id = "id",
+					   .cwd = "/",
+					   .argv = (char **)(uintptr_t)argv,
+					   .n_argv = 3,
+					   .env = (char **)(uintptr_t)env,
+					   .n_env = 1};
+	struct abx_wire_out out = {.text = true, .short_lines = true};
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(1 << 20);
+	abx_auto(abx_buf) struct abx_buf given = ABX_BUF_INIT(ABX_WIRE_GIVEN_MAX);
+
+	ck_assert_int_eq(abx_wire_encode_request(&r, &b), 0);
+	abx_wire_put(&out, &given, ABX_WIRE_REQUEST, b.data, b.len);
+	abx_wire_put(&out, &given, ABX_WIRE_GO, NULL, 0);
+	abx_wire_put(&out, &given, ABX_WIRE_DATA, "early ", 6);
+	ck_assert_int_eq(setenv(ABX_WIRE_GIVEN, given.data, 1), 0);
+	start("", 0, 0);
+	ctl.out.number = out.number;
+	send_frame(ABX_WIRE_DATA, "late", 4);
+	send_frame(ABX_WIRE_END, NULL, 0);
+	read_until(NULL);
+	ck_assert_str_eq(ctl.said.data, "x\nearly late");
+	ck_assert_str_eq(ctl.end, "exit 4 0 0 ");
 	finish();
 }
 END_TEST
@@ -287,6 +326,7 @@ static Suite *suite(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, unit_dir_setup, unit_dir_teardown);
 	tcase_add_test(tc, a_command_with_input);
+	tcase_add_test(tc, a_command_that_is_given);
 	tcase_add_test(tc, the_end_of_the_connection_ends_the_tree);
 	tcase_add_test(tc, silence_ends_the_tree);
 	tcase_add_test(tc, beats_keep_it);
