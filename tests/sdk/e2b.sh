@@ -54,4 +54,11 @@ relay wire.mjs
 ok 'it ends when it is told to' emulator_stop
 is "$(ls "$T/emulated/providers/local/store/boxes")" '' 'and leaves no sandbox behind'
 diag "$(cat "$T/emulator.err")"
+
+emulator_start e2b --light
+relay light.mjs
+is "$(emulator_count POST /v2/sandboxes)" 50 'a shell counts the same'
+is "$(emulator_together POST /v2/sandboxes)" 50 'and how many there were together'
+is "$(emulator_count '*' '/v2/sandboxes*')" 50 'patterns count what they match'
+ok 'it ends' emulator_stop
 done_testing
