@@ -14,6 +14,7 @@ struct create_cmd {
 	struct abx_strv vars, files, mounts, volumes, ports;
 	struct abx_strv included;
 	const char *count, *depth;
+	bool share_objects;
 };
 
 static void report_left_out(const struct abx_created *c)
@@ -124,12 +125,28 @@ static int parse_depth(struct abx_cli *cli, const char *text, int64_t *ret, stru
 	return abx_parse_depth(text, ret, &why) == 0 ? 0 : abx_usage(cli, err, "--%s", why.text);
 }
 
+/* git here may pack or prune objects whenever it likes, and nothing of ours may stand in the
+ * repository to keep those of a box; its forks and checkpoints outlive it, and want them too. */
+static int refuse_sharing(struct abx_err *err)
+{
+	(void)abx_err_set(
+		err, ABX_ENOTSUP,
+		"create: --share-objects: the objects of a repository here are not mounted "
+		"into boxes: git gc here would take away what a box, its forks and its "
+		"checkpoints need, and the box could read every branch");
+	return abx_err_remedy(err,
+			      "leave it out: what the branch needs is copied, and --depth makes "
+			      "that less");
+}
+
 static int create(struct abx_cli *cli, struct create_cmd *c, struct abx_err *err)
 {
 	struct abx_env env = {0};
 	unsigned int count = 1;
 	int r = parse_count(cli, c->count, &count, err);
 
+	if (r == 0 && c->share_objects)
+		r = refuse_sharing(err);
 	if (r == 0 && c->depth)
 		r = parse_depth(cli, c->depth, &c->req.seed.depth, err);
 	if (r == 0)
@@ -199,6 +216,8 @@ static int run_options(struct abx_cli *cli, struct create_cmd *c, int argc, char
 		{'p', "port", ABX_OPT_KIND_LIST, &c->ports, "N", "a port that is to be reached"},
 		{0, "readonly", ABX_OPT_KIND_FLAG, &spec->read_only, NULL,
 		 "nobody in the box changes its workspace"},
+		{0, "share-objects", ABX_OPT_KIND_FLAG, &c->share_objects, NULL,
+		 "refused: the history is always copied"},
 		{0, "private-urls", ABX_OPT_KIND_FLAG, &spec->private_urls, NULL,
 		 "what its ports offer is not for everybody"},
 		{0, "size", ABX_OPT_KIND_TEXT, &spec->size, "SIZE", "a size the provider names"},

@@ -135,6 +135,9 @@ for option in '--egress none' '--cpu 1' '-p 80' '--volume a:/a' '--readonly --si
 	one_line_error 1 mockbare "mockbare cannot $option" \
 		ab create --provider mockbare -y $option
 done
+# shellcheck disable=SC2086
+one_line_error 1 'share-objects: .*git gc here .*--depth' 'objects are not shared' \
+	ab create $P -n shared --share-objects
 one_line_error 1 'cannot prepare images' 'mockbare prepare' ab prepare --provider mockbare --from x
 one_line_error 1 'cannot list volumes' 'mockbare volume ls' ab volume ls --provider mockbare
 run ab list -g
