@@ -58,6 +58,7 @@ test|e2fsprogs|command mkfs.ext4|makes a file system with quotas to test --disk 
 test|git-lfs|command git-lfs|repositories that use Git LFS
 docker+test|mmdebstrap|command mmdebstrap|makes images of a Debian suite; recommended for local
 docker+test|docker.io|command dockerd|the Docker engine that the docker provider is tried on
+test|openssl|command openssl|certificates for an engine that speaks TLS
 test|zstd|command zstd|unpacks what test providers are sent compressed
 test|libmicrohttpd-dev|module libmicrohttpd 0.9.71|serves HTTP in the emulated clouds
 test|zlib1g-dev|module zlib 1.2.11|bodies in gzip in the emulated clouds

@@ -130,7 +130,7 @@ static int32_t agree(struct abx_session *s, struct abx_call *call, const char *v
 	return ABX_OK;
 }
 
-static int32_t ping(struct abx_session *s, struct abx_call *call)
+static int32_t ping(struct abx_session *s, struct abx_call *call, const struct docker_endpoint *e)
 {
 	const struct docker_request how = {.method = "GET"};
 	const struct abx_http_request req = {ABX_HTTP_REQUEST_INIT,
@@ -150,8 +150,12 @@ static int32_t ping(struct abx_session *s, struct abx_call *call)
 	else if (r != ABX_OK && reply.os_errno)
 		r = fail_not_running(call, s->where);
 	else if (r != ABX_OK)
-		r = abx_fail(call, r, DOCKER_REMEDY_LOST, "Docker engine at %s: %s", s->where,
-			     reply.text);
+		r = docker_tls_fail(s, call, e, r, reply.text);
+	else if (reply.status == 400 && strstr(abx_buf_str(&reply.body), "HTTPS server"))
+		r = abx_fail(call, ABX_EAUTH,
+			     "set DOCKER_TLS_VERIFY=1, and DOCKER_CERT_PATH to the directory of "
+			     "ca.pem, cert.pem and key.pem",
+			     "Docker engine at %s: it wants TLS", s->where);
 	else if (reply.status >= 500)
 		r = abx_fail(call, ABX_EREMOTE, "wait for it, or look at its log",
 			     "Docker engine at %s: not ready (HTTP %d)", s->where, reply.status);
@@ -184,7 +188,7 @@ int32_t docker_connect(struct abx_session *s, struct abx_call *call)
 		if (r == ABX_OK)
 			r = open_http(s, call, chosen);
 		if (r == ABX_OK)
-			r = ping(s, call);
+			r = ping(s, call, chosen);
 		atomic_store(&s->connected, r == ABX_OK);
 		/* Elsewhere next time. */
 		if (r != ABX_OK) {

@@ -71,6 +71,9 @@ struct abx_session {
 #define DOCKER_ENDPOINTS_MAX 16
 int32_t docker_endpoints(const struct abx_session *s, struct abx_call *call,
 			 struct docker_endpoint list[DOCKER_ENDPOINTS_MAX], size_t *ret_n);
+/* tls.c: say why a connection by TLS was none; `text` is libcurl's. */
+int32_t docker_tls_fail(struct abx_session *s, struct abx_call *call,
+			const struct docker_endpoint *e, int32_t code, const char *text);
 /* connect.c: find the engine and agree on a version; once in a session. */
 int32_t docker_connect(struct abx_session *s, struct abx_call *call);
 

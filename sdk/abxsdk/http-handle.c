@@ -280,6 +280,10 @@ int32_t abx_http_why(const struct abx_http *h, const struct abx_http_handle *han
 	long os_errno = 0;
 
 	(void)snprintf(reply->text, sizeof(reply->text), "%s", text);
+	/* With TLS 1.3 our certificate is refused once the connection is there. */
+	if (c != CURLE_OK && strstr(text, " alert ") &&
+	    (strstr(text, "certificate") || strstr(text, "unknown ca")))
+		return ABX_EAUTH;
 	switch ((unsigned int)c) {
 	case CURLE_OUT_OF_MEMORY:
 		return ABX_ENOMEM;
