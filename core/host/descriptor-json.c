@@ -114,6 +114,9 @@ cJSON *abx_descriptor_json(const struct abx_cloud_backend *theirs,
 		(void)snprintf(key, sizeof(key), "has_%s", op->name);
 		(void)cJSON_AddBoolToObject(doc, key, abx_descriptor_has(table, op));
 	}
+	/* A cloud that knows no other way to stop than to pause. */
+	(void)cJSON_AddBoolToObject(doc, "stop_is_pause",
+				    table->pause && table->stop == table->pause);
 	add_options(doc, table);
 	add_commands(doc, table);
 	return doc;

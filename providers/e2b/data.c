@@ -47,6 +47,18 @@ void e2b_data_read(struct abx_call *call, const struct abx_sandbox *sb, struct e
 	guard(call, ret);
 }
 
+int64_t e2b_data_timeout_s(const struct abx_sandbox *sb)
+{
+	const char *text = sb->provider_data;
+	int64_t timeout_s = 0;
+	cJSON *doc = NULL;
+
+	if (text && abx_json_parse(text, strlen(text), DATA_MAX_BYTES, &doc) == 0)
+		(void)abx_json_i64(doc, "timeout_s", &timeout_s);
+	cJSON_Delete(doc);
+	return timeout_s > 0 ? timeout_s : 0;
+}
+
 void e2b_data_take(struct abx_call *call, const cJSON *described, struct e2b_data *io)
 {
 	take(io->token, sizeof(io->token), described, "envdAccessToken");

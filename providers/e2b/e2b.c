@@ -182,6 +182,7 @@ static int32_t e2b_session_open(struct abx_call *call, const struct abx_session_
 	if (!s)
 		return abx_fail_no_memory(call);
 	(void)pthread_mutex_init(&s->lock, NULL);
+	s->keep_alive_ms = -1;
 	if (take_all(s, args) < 0)
 		r = abx_fail_no_memory(call);
 	for (uint32_t i = 0; i < args->n_options && r == ABX_OK; i++)
@@ -229,8 +230,9 @@ OPTION(on_destroy, "on_destroy", ABX_OPT_STRING, 0, "AGENTBOX_E2B_ON_DESTROY", "
        "what destroy does with the sandbox: kill, pause or leave");
 OPTION(ready_timeout, "ready_timeout", ABX_OPT_DURATION, 0, "AGENTBOX_E2B_READY_TIMEOUT", "60s",
        "how long a new sandbox may take until commands run in it; 0: not waited for");
-OPTION(keep_alive, "keep_alive", ABX_OPT_DURATION, 0, "AGENTBOX_E2B_KEEP_ALIVE", "45m",
-       "use of a box makes it live so long from then on; 0: it ends when its time is over");
+OPTION(keep_alive, "keep_alive", ABX_OPT_DURATION, 0, "AGENTBOX_E2B_KEEP_ALIVE", NULL,
+       "use of a box makes it live so long from then on (default: as long as it was made to "
+       "live); 0: it ends when its time is over");
 OPTION(cwd, "cwd", ABX_OPT_STRING, 0, "AGENTBOX_E2B_CWD", NULL,
        "directory of commands that name none (default: " E2B_WORKSPACE ")");
 OPTION(private_urls, "private_urls", ABX_OPT_BOOL, ABX_OPT_PER_BOX, "AGENTBOX_E2B_PRIVATE_URLS",
@@ -253,7 +255,7 @@ static const struct abx_cloud_backend backend = {
 	.summary = "Boxes as sandboxes of E2B",
 	.homepage = "https://e2b.dev",
 	.caps = ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY |
-		ABX_CAP_MEMORY_PAUSE,
+		ABX_CAP_MEMORY_PAUSE | ABX_CAP_TIMEOUT_IDLE,
 	.thread_model = ABX_THREADS_PARALLEL,
 	.options = options,
 	.init = e2b_init,

@@ -48,7 +48,9 @@ struct abx_session {
 	enum e2b_end on_destroy;
 	bool kill_on_timeout, auto_resume, private_urls, debug;
 	int64_t timeout_ms, ready_ms;
-	int64_t keep_alive_ms; /* 0: a box is not renewed by its use */
+	/* So long a box lives after it was used; 0: its use does not matter; < 0: as long as it
+	 * was made to live. */
+	int64_t keep_alive_ms;
 };
 
 #define E2B_REMEDY_KEY "set E2B_API_KEY to a key of https://e2b.dev/dashboard"
@@ -112,6 +114,8 @@ struct e2b_data {
 /* Of a sandbox as the host gives it, and of one as the service describes it. */
 void e2b_data_read(struct abx_call *call, const struct abx_sandbox *sb, struct e2b_data *ret);
 void e2b_data_take(struct abx_call *call, const cJSON *described, struct e2b_data *io);
+/* Of the former only how long it was made to live; 0: not known. */
+int64_t e2b_data_timeout_s(const struct abx_sandbox *sb);
 /* As text for abx_sandbox.provider_data; cJSON_free() it. */
 char *e2b_data_print(const struct e2b_data *d);
 

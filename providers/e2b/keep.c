@@ -15,8 +15,8 @@
 
 struct e2b_kept {
 	struct e2b_kept *next;
-	int64_t expires_at_ms;
-	int64_t tried_ms; /* by the clock of deadlines; 0: never */
+	int64_t expires_at_ms; /* 0: not known here */
+	int64_t rest_until_ms; /* by the clock of deadlines: nothing is due before */
 	char id[E2B_ID_BYTES];
 };
 
@@ -54,13 +54,21 @@ void e2b_kept_until(struct abx_session *s, const char *id, int64_t expires_at_ms
 
 	(void)pthread_mutex_lock(&s->lock);
 	k = find(s, id);
-	if (k)
+	if (k) {
 		k->expires_at_ms = expires_at_ms;
+		k->rest_until_ms = 0;
+	}
 	(void)pthread_mutex_unlock(&s->lock);
 }
 
+/* So long it is to live from now on; 0: it is not renewed. */
+static int64_t life_ms(const struct abx_session *s, const struct abx_sandbox *sb)
+{
+	return s->keep_alive_ms >= 0 ? s->keep_alive_ms : e2b_data_timeout_s(sb) * 1000;
+}
+
 /* Whoever is told that it is due does it: two threads never do. */
-static bool is_due(struct abx_session *s, const struct abx_sandbox *sb, int64_t wanted_ms)
+static bool is_due(struct abx_session *s, const struct abx_sandbox *sb, int64_t *ret_life_ms)
 {
 	struct e2b_kept *k;
 	int64_t now = abx_monotonic_ms();
@@ -68,13 +76,14 @@ static bool is_due(struct abx_session *s, const struct abx_sandbox *sb, int64_t 
 
 	(void)pthread_mutex_lock(&s->lock);
 	k = find(s, sb->id);
-	if (k) {
+	if (k && now >= k->rest_until_ms) {
 		int64_t known = k->expires_at_ms ? k->expires_at_ms : sb->expires_at_ms;
+		int64_t life = life_ms(s, sb);
+		int64_t early = known - (abx_realtime_ms() + life - AGAIN_MS);
 
-		due = known < wanted_ms - AGAIN_MS &&
-		      (!k->tried_ms || now - k->tried_ms >= AGAIN_MS);
-		if (due)
-			k->tried_ms = now;
+		due = life && early < 0;
+		k->rest_until_ms = now + (due || early > AGAIN_MS ? AGAIN_MS : early + 1);
+		*ret_life_ms = life;
 	}
 	(void)pthread_mutex_unlock(&s->lock);
 	return due;
@@ -97,16 +106,17 @@ static void emit_until(struct abx_session *s, struct abx_call *call, const struc
 /* A failure of its own is none of the operation that it is done for. */
 void e2b_keep(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb)
 {
-	const int64_t wanted_ms = abx_realtime_ms() + s->keep_alive_ms;
 	struct e2b_request q = {.method = "POST", .idempotent = true};
 	struct e2b_answer a;
+	int64_t life = 0, wanted_ms;
 	cJSON *body;
 	int32_t r;
 
-	if (!s->keep_alive_ms || !e2b_is_id(sb->id) || !is_due(s, sb, wanted_ms))
+	if (!s->keep_alive_ms || !e2b_is_id(sb->id) || !is_due(s, sb, &life))
 		return;
+	wanted_ms = abx_realtime_ms() + life;
 	body = cJSON_CreateObject();
-	(void)abx_json_add_i64(body, "timeout", s->keep_alive_ms / 1000);
+	(void)abx_json_add_i64(body, "timeout", life / 1000);
 	q.body = body;
 	r = e2b_ask(s, call, &q, &a, "/sandboxes/%s/timeout", sb->id);
 	if (r == ABX_OK && a.status >= 200 && a.status < 300)
