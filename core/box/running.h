@@ -5,8 +5,8 @@
  * A command that works in a box (exec, shell, cp, files, logs, url, diff, download, fetch,
  * sync) starts a stopped one and resumes a paused one first.  That is said on stderr, in one
  * line that names the way back, for a box must not run, and perhaps cost, without its owner's
- * knowledge.  `url` does so only where the provider says that the box has to run.  What only looks at boxes or changes settings (list, status, stats, top, watch,
- * egress) starts nothing.
+ * knowledge.  `url` does so only where the provider says that the box has to run.  What only
+ * looks at boxes or changes settings (list, status, stats, top, watch, egress) starts nothing.
  *
  * The state on record is believed, so that a command costs no further round trip.  Where the
  * provider then has it otherwise (the machine was restarted, somebody stopped the box with

@@ -13,60 +13,42 @@
 
 # shellcheck source=../cli/functions.sh
 . "${0%/*}/../cli/functions.sh"
+# shellcheck source=../cloud/functions.sh
+. "${0%/*}/../cloud/functions.sh"
 
 e2b_emulator()
 {
-	[ -x "$BUILD/tests/cloud/agentbox-cloud-emulator" ] ||
-		skip_all 'configured without the cloud emulator'
 	[ -e "$BUILD/providers/e2b/.libs/agentbox-e2b.so" ] ||
 		skip_all 'configured without the e2b provider'
-	if ! is_root && ! unshare -Ur true 2>/dev/null; then
-		skip_all 'neither root nor user namespaces'
-	fi
-	have curl || skip_all 'curl is not installed'
-	"$BUILD/tests/wrapper" agentbox-cloud-emulator e2b --home "$T/emulated" --no-network "$@" \
-		>"$T/emulator.out" 2>"$T/emulator.err" </dev/null &
-	e2b_pid=$!
-	atexit e2b_stop
-	wait_for 30 test -s "$T/emulator.out"
-	e2b=$(cat "$T/emulator.out")
-	[ -n "$e2b" ] || {
-		diag "$(cat "$T/emulator.err")"
-		fail 'the emulator says where it is'
-		done_testing
-	}
+	emulator_start e2b --no-network "$@"
+	e2b=$emulator_url
 	E2B_API_URL=$e2b
 	E2B_SANDBOX_URL=$e2b
+	E2B_DOMAIN=localhost:${e2b##*:}
 	E2B_API_KEY=e2b_$(printf '%040d' 7)
 	E2B_TEMPLATE=base
-	export E2B_API_URL E2B_SANDBOX_URL E2B_API_KEY E2B_TEMPLATE
-	unset E2B_DOMAIN E2B_ACCESS_TOKEN E2B_DEBUG
-}
-
-e2b_stop()
-{
-	kill "$e2b_pid" 2>/dev/null && wait "$e2b_pid"
+	export E2B_API_URL E2B_SANDBOX_URL E2B_DOMAIN E2B_API_KEY E2B_TEMPLATE
+	unset E2B_ACCESS_TOKEN E2B_DEBUG
 }
 
 e2b_order()
 {
-	curl -sf -o "$T/order" -X POST --data "$1" "$e2b/_emulator/faults" ||
-		fail "the emulator takes the order $1"
+	emulator_ask POST faults "$1" >/dev/null || fail "the emulator takes the order $1"
 }
 
 e2b_mend()
 {
-	curl -sf -X DELETE "$e2b/_emulator/faults" >/dev/null
+	emulator_ask DELETE faults >/dev/null
 }
 
 e2b_forget()
 {
-	curl -sf -X DELETE "$e2b/_emulator/log" >/dev/null
+	emulator_ask DELETE log >/dev/null
 }
 
 e2b_asked()
 {
-	curl -sf "$e2b/_emulator/log" | perl -MJSON::PP -e '
+	emulator_ask GET log | perl -MJSON::PP -e '
 		for (@{decode_json(join "", <>)->{requests}}) {
 			print "$_->{method} $_->{path}\n" unless $_->{path} =~ m{^/_emulator};
 		}'

@@ -10,7 +10,7 @@ code 0 'the contract of a plugin' "$BUILD/tests/wrapper" agentbox-provider-check
 	"$BUILD/providers/e2b/.libs/agentbox-e2b.so" template=base
 # shellcheck disable=SC2086
 e2b_suites ${AGENTBOX_TEST_SUITES:-lifecycle snapshot}
-ok 'the emulator ends when it is told to' e2b_stop
+ok 'the emulator ends when it is told to' emulator_stop
 is "$(ls "$T/emulated/providers/local/store/boxes")" '' 'and nothing is left in it'
 diag "$(cat "$T/emulator.err")"
 done_testing

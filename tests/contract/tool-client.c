@@ -56,6 +56,14 @@ static int dial(const char *addr, const char *port, int timeout_ms)
 	return pfd.fd;
 }
 
+/* Every name below localhost is this machine (RFC 6761), which not every resolver knows. */
+static int is_localhost(const char *name)
+{
+	const char *last = strrchr(name, '.');
+
+	return strcmp(last ? last + 1 : name, "localhost") == 0;
+}
+
 /* http://ADDR:PORT/PATH; returns a connection, and the path in `argv`'s text. */
 static int dial_url(const char *url, const char **ret_path, const char **ret_host)
 {
@@ -78,7 +86,7 @@ static int dial_url(const char *url, const char **ret_path, const char **ret_hos
 	port = strrchr(host, ':');
 	if (port)
 		*port++ = '\0';
-	if (strcmp(addr, "localhost") == 0)
+	if (is_localhost(addr))
 		addr = "127.0.0.1";
 	fd = dial(addr, port ? port : "80", 10000);
 	if (fd < 0)
