@@ -4,7 +4,8 @@
 # Prints ratios; asserts nothing.  Figures hold for an idle machine, a warm cache and this build.
 set -eu
 
-BUILD=${AGENTBOX_TEST_BUILDDIR:?is not set: run make bench}
+# shellcheck source=functions.sh
+. "${0%/*}/functions.sh"
 runs=${BENCH_RUNS:-200}
 create_runs=${BENCH_CREATE_RUNS:-30}
 snapshot_runs=${BENCH_SNAPSHOT_RUNS:-12}
@@ -14,62 +15,17 @@ crowd_runs=${BENCH_CROWD_RUNS:-3}
 large_runs=${BENCH_LARGE_RUNS:-5}
 many=8
 crowd=50
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/abx-bench.XXXXXX")
-AGENTBOX_HOME=$scratch/home
 AGENTBOX_PROVIDER_PATH=$BUILD/providers/local/.libs
 AGENTBOX_LIBEXEC_PATH=$BUILD/providers/local
 HOME=$scratch
-export AGENTBOX_HOME AGENTBOX_PROVIDER_PATH AGENTBOX_LIBEXEC_PATH HOME
-# Not the wrapper: the shell that it is would be timed too.
-agentbox=$BUILD/agentbox
-pairs=$BUILD/tests/bench/pairs
+export AGENTBOX_PROVIDER_PATH AGENTBOX_LIBEXEC_PATH HOME
 repo=$scratch/repo
-
-clean_up()
-{
-	cd /
-	"$agentbox" destroy --all -y --force >/dev/null 2>&1 || :
-	rm -rf "$scratch"
-}
-trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' HUP TERM
-
-# What git does in the background is no part of what is measured.
-quiet_repo() # DIR
-{
-	git -C "$1" -c init.defaultBranch=main init -q .
-	git -C "$1" config user.name Bench
-	git -C "$1" config user.email bench@example.org
-	git -C "$1" config gc.auto 0
-	git -C "$1" config gc.autoDetach false
-	git -C "$1" config maintenance.auto false
-}
-
-# 20 files of some KB and one commit: what is measured is the box, not the copying.
-make_repo()
-{
-	mkdir "$repo"
-	cd "$repo"
-	quiet_repo "$repo"
-	for i in $(seq 20); do
-		seq "$i" 700 >"file$i.txt"
-	done
-	git add .
-	git commit -qm 'Bench'
-}
-
-row() # WHAT FLOOR OURS TARGET
-{
-	printf '%-36s %9.2f %9.2f %7s  %s\n' "$1" "$2" "$3" \
-		"$(awk -v a="$2" -v b="$3" 'BEGIN { printf "%.2f", b / a }')" "$4"
-}
 
 bench_version()
 {
 	"$pairs" "$runs" "$BUILD/tests/bench/floor-version" --- "$agentbox" version \
 		>"$scratch/figures"
-	{ read -r floor _ _ _ && read -r ours _ kb _; } <"$scratch/figures"
+	figures
 	row 'agentbox version' "$floor" "$ours" "<= 3 x a program linked to SQLite"
 	row '  its memory, MB' 10 "$(awk -v kb="$kb" 'BEGIN { print kb / 1024 }')" '<= 10 MB'
 }
@@ -96,17 +52,6 @@ target() # MS
 		printf "<= %.1f ms (%s where a bare box takes 1.7)", ms * here / 1.7, ms }'
 }
 
-# The git commands that a create runs, here and in the box, one after the other.
-git_work() # PACK
-{
-	printf '%s\n' git -C "$repo" config -z --list \
-		--then git -C "$repo" status --porcelain=v2 --branch --untracked-files=all \
-		--then git -C "$repo" pack-objects -q --revs --all "$1" \
-		--then git -C "$repo" status --porcelain=v2 --branch --untracked-files=all \
-		--then git -C "$repo" rev-list --objects --quiet HEAD \
-		--then git -C "$repo" rev-parse 'HEAD^{tree}'
-}
-
 bench_create()
 {
 	IFS='
@@ -114,20 +59,18 @@ bench_create()
 	# shellcheck disable=SC2046 # one argument a line
 	"$pairs" "$create_runs" \
 		"$BUILD/tests/bench/floor-box" "$scratch/floor@N@" /bin/echo out \
-		--- $(git_work "$scratch/pack@N@") \
+		--- $(git_work "$repo" "$scratch/pack@N@") \
 		--- "$agentbox" create -w "$repo" -n "bench@N@" -y \
 		--then "$agentbox" exec "bench@N@" -n -- /bin/echo out >"$scratch/figures"
 	unset IFS
-	{
-		read -r floor _ _ floor_cpu && read -r git_ms _ _ git_cpu &&
-			read -r ours _ _ ours_cpu
-	} <"$scratch/figures"
+	figures
 	box_floor=$floor
-	row 'local create, first output' "$floor" "$ours" "the git work alone takes $git_ms ms"
+	row 'local create, first output' "$floor" "$third" "the git work alone takes $ours ms"
 	row '  beside the git work' "$floor" \
-		"$(awk -v a="$git_ms" -v b="$ours" 'BEGIN { print b - a }')" "$(target 8)"
-	row '  processor time' "$(awk -v a="$floor_cpu" -v b="$git_cpu" 'BEGIN { print a + b }')" \
-		"$ours_cpu" 'the floor is box and git work'
+		"$(awk -v a="$ours" -v b="$third" 'BEGIN { print b - a }')" "$(target 8)"
+	row '  processor time' \
+		"$(awk -v a="$floor_cpu" -v b="$ours_cpu" 'BEGIN { print a + b }')" \
+		"$third_cpu" 'the floor is box and git work'
 }
 
 # The raw steps, the git work among them, for each of several boxes at once; against commands
@@ -138,7 +81,7 @@ bench_many()
 	: >"$scratch/each"
 	for i in $(seq "$many"); do
 		[ "$i" = 1 ] || echo --and | tee -a "$scratch/each" >>"$scratch/raw"
-		git_work "$scratch/packs@N@-$i" >>"$scratch/raw"
+		git_work "$repo" "$scratch/packs@N@-$i" >>"$scratch/raw"
 		printf '%s\n' --then "$BUILD/tests/bench/floor-box" "$scratch/floors@N@-$i" \
 			/bin/echo out >>"$scratch/raw"
 		printf '%s\n' "$agentbox" create -w "$repo" -n "each@N@-$i" -y \
@@ -151,13 +94,11 @@ bench_many()
 		--- "$agentbox" create -w "$repo" -n "all@N@" --count "$many" -y \
 		>"$scratch/figures"
 	unset IFS
-	{
-		read -r floor _ _ floor_cpu && read -r each _ _ each_cpu && read -r all _ _ all_cpu
-	} <"$scratch/figures"
-	row "$many creates at once, first outputs" "$floor" "$each" '<= 1.5 x the raw steps at once'
-	row '  processor time' "$floor_cpu" "$each_cpu" ''
-	row "create --count $many" "$floor" "$all" '<= 1.5 x the raw steps at once'
-	row '  processor time' "$floor_cpu" "$all_cpu" ''
+	figures
+	row "$many creates at once, first outputs" "$floor" "$ours" '<= 1.5 x the raw steps at once'
+	row '  processor time' "$floor_cpu" "$ours_cpu" ''
+	row "create --count $many" "$floor" "$third" '<= 1.5 x the raw steps at once'
+	row '  processor time' "$floor_cpu" "$third_cpu" ''
 	"$agentbox" destroy --all -y >/dev/null 2>&1
 }
 
@@ -169,7 +110,7 @@ bench_crowd()
 	: >"$scratch/each"
 	for i in $(seq "$crowd"); do
 		[ "$i" = 1 ] || echo --and | tee -a "$scratch/each" >>"$scratch/raw"
-		git_work "$scratch/crowd@N@-$i" >>"$scratch/raw"
+		git_work "$repo" "$scratch/crowd@N@-$i" >>"$scratch/raw"
 		printf '%s\n' "$agentbox" create -w "$repo" -n "crowd@N@-$i" -y >>"$scratch/each"
 	done
 	# Boxes of other runs take memory and processes.
@@ -183,13 +124,11 @@ bench_crowd()
 		--- $(cat "$scratch/none") "$agentbox" create -w "$repo" -n "all@N@" \
 		--count "$crowd" -y >"$scratch/figures"
 	unset IFS
-	{
-		read -r floor _ _ floor_cpu && read -r ours _ _ ours_cpu && read -r all _ _ all_cpu
-	} <"$scratch/figures"
+	figures
 	row "$crowd creates at once" "$floor" "$ours" '<= 1.5 x the raw git steps at once'
 	row '  processor time' "$floor_cpu" "$ours_cpu" ''
-	row "create --count $crowd" "$floor" "$all" '<= 1.5 x the raw git steps at once'
-	row '  processor time' "$floor_cpu" "$all_cpu" ''
+	row "create --count $crowd" "$floor" "$third" '<= 1.5 x the raw git steps at once'
+	row '  processor time' "$floor_cpu" "$third_cpu" ''
 	"$agentbox" destroy --all -y --force >/dev/null 2>&1
 }
 
@@ -197,16 +136,7 @@ bench_crowd()
 bench_large()
 {
 	large=$scratch/large
-	mkdir "$large"
-	perl -e 'my $text = join("", map { "line $_ of a file that is like source\n" } 1 .. 280);
-		for my $d (1 .. 200) {
-			mkdir "$ARGV[0]/d$d";
-			for my $f (1 .. 100) {
-				open(my $o, ">", "$ARGV[0]/d$d/f$f") or die;
-				print $o "$d $f\n", $text or die;
-				close($o) or die;
-			}
-		}' "$large"
+	large_tree "$large"
 	quiet_repo "$large"
 	git -C "$large" add .
 	git -C "$large" commit -qm Large
@@ -218,10 +148,9 @@ bench_large()
 	chmod 755 "$scratch/tar-tar"
 	"$pairs" "$large_runs" "$scratch/tar-tar" "$large" "$scratch/tarred@N@" \
 		--- "$agentbox" create -w "$large" -n "large@N@" -y >"$scratch/figures"
-	{ read -r floor _ _ _ && read -r ours _ kb _; } <"$scratch/figures"
+	figures
 	row '195 MiB in 20,000 files goes in' "$floor" "$ours" '<= 1.25 x tar | tar and git status'
-	row '  memory of its largest process, MB' 30 \
-		"$(awk -v kb="$kb" 'BEGIN { print kb / 1024 }')" '<= 30 MB'
+	memory_row
 	"$agentbox" destroy --all -y --force >/dev/null 2>&1
 	rm -rf "$large" "$scratch"/tarred*
 }
@@ -241,13 +170,6 @@ fill_script='
 fill() # BOX
 {
 	"$agentbox" exec "$1" -n -- perl -e "$fill_script"
-}
-
-figures() # sets floor, ours, beside (the median of the differences), third
-{
-	third=
-	{ read -r floor _ && read -r ours beside _ && { read -r third _ || :; }; } \
-		<"$scratch/figures"
 }
 
 # FIRST makes ready what each run is about, and is not counted.  What is dirty then is flushed
@@ -323,7 +245,8 @@ bench_memory()
 	"$agentbox" destroy idle -y >/dev/null 2>&1
 }
 
-make_repo
+small_repo "$repo"
+cd "$repo"
 printf '%-36s %9s %9s %7s  %s\n' 'median of runs in turn' 'floor ms' 'ours ms' ratio target
 bench_version
 bench_exec
