@@ -203,8 +203,7 @@ static int sleep_unless_cancelled(const struct abx_app *app, int64_t ms)
 	return 0;
 }
 
-/* Until a trivial command succeeds, which may ask on the way what else has to be known.  A box on
- * this machine runs once it is started. */
+/* Until a trivial command succeeds, which may ask on the way what else has to be known. */
 static int wait_ready(struct abx_creating *c, struct abx_err *err)
 {
 	static const char *const trivial[] = {"true", NULL};
@@ -218,7 +217,7 @@ static int wait_ready(struct abx_creating *c, struct abx_err *err)
 	int64_t deadline = abx_now_ms() + READY_TIMEOUT_MS, wait = READY_FIRST_WAIT_MS;
 	struct abx_sandbox s = abx_cloud_sandbox(&c->box);
 
-	if (abx_cloud_caps(c->cloud) & ABX_CAP_LOCAL)
+	if (abx_cloud_caps(c->cloud) & (ABX_CAP_LOCAL | ABX_CAP_READY))
 		return 0;
 	for (;;) {
 		struct abx_call_opts o = {.timeout_ms = deadline - abx_now_ms(),

@@ -9,7 +9,7 @@
 #define ABX_CTL_SUM_H
 
 struct abx_sum {
-	char text[40]; /* "SIZE-FNV1A64" in hexadecimal */
+	char text[40]; /* "SIZE-HASH" in hexadecimal */
 };
 
 /* 0 or -errno. */

@@ -25,6 +25,7 @@ static const struct {
 	{ABX_CAP_NEEDS_BASE, "needs_base"},
 	{ABX_CAP_READ_ONLY, "read_only"},
 	{ABX_CAP_HOST_REACHED, "host_reached"},
+	{ABX_CAP_READY, "ready"},
 };
 
 static const char *const option_types[] = {"", "string", "int", "bool", "duration", "size", "list"};

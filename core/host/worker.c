@@ -106,8 +106,8 @@ void abx_worker_pool_clear(struct abx_worker_pool *pool)
 		pool->idle = w->next;
 		(void)pthread_mutex_lock(&w->lock);
 		w->quit = true;
-		(void)pthread_cond_signal(&w->wake);
 		(void)pthread_mutex_unlock(&w->lock);
+		(void)pthread_cond_signal(&w->wake);
 		(void)pthread_join(w->thread, NULL);
 		worker_free(w);
 	}
@@ -134,8 +134,9 @@ int abx_worker_start(struct abx_worker_pool *pool, const struct abx_job *job,
 	(void)pthread_mutex_lock(&w->lock);
 	w->job = *job;
 	w->has_job = true;
-	(void)pthread_cond_signal(&w->wake);
 	(void)pthread_mutex_unlock(&w->lock);
+	/* Whoever is woken with the lock taken sleeps again at once. */
+	(void)pthread_cond_signal(&w->wake);
 	*ret = w;
 	return 0;
 }

@@ -98,12 +98,24 @@ static int32_t take_answer(struct abx_session *s, struct abx_call *call,
 			 ret);
 }
 
+/* The engine was replaced behind a socket that stayed. */
+static bool is_of_another_version(const struct docker_answer *a)
+{
+	return a->status == 400 && strncmp(a->message, "client version ", 15) == 0;
+}
+
+/* Behind the version that both speak. */
+static void add_path(const struct abx_session *s, struct abx_buf *b, const char *path)
+{
+	abx_buf_addf(b, "/v1.%d%s", atomic_load(&s->api_minor), path);
+}
+
 static int32_t send_it(struct abx_session *s, struct abx_call *call, const struct docker_request *q,
 		       const char *path, const char *body, struct docker_answer *ret)
 {
-	const struct abx_http_request req = {
+	abx_auto(abx_buf) struct abx_buf full = ABX_BUF_INIT(PATH_MAX_BYTES);
+	struct abx_http_request req = {
 		.method = q->method,
-		.path = path,
 		.content_type = body ? "application/json" : q->content_type,
 		.body = body,
 		.body_len = body ? strlen(body) : 0,
@@ -116,8 +128,13 @@ static int32_t send_it(struct abx_session *s, struct abx_call *call, const struc
 		.quiet_ms = docker_quiet_ms(s, q),
 	};
 	struct abx_http_reply reply;
-	int32_t r = abx_http_do(s->http, call, &req, &reply);
+	int32_t r;
 
+	add_path(s, &full, path);
+	if (full.failed)
+		return abx_fail_no_memory(call);
+	req.path = full.data;
+	r = abx_http_do(s->http, call, &req, &reply);
 	r = r == ABX_OK ? take_answer(s, call, q, &reply, ret)
 			: no_answer(s, call, q, r, &reply, ret);
 	abx_http_reply_release(&reply);
@@ -132,15 +149,24 @@ static int32_t ask(struct abx_session *s, struct abx_call *call, const struct do
 {
 	abx_auto(abx_buf) struct abx_buf path = ABX_BUF_INIT(PATH_MAX_BYTES);
 	char *body = q->body ? cJSON_PrintUnformatted(q->body) : NULL;
+	bool again = false;
 	int32_t r;
 
 	*ret = (struct docker_answer){.status = 0};
+	abx_buf_addv(&path, path_fmt, ap);
+	if (path.failed || (q->body && !body)) {
+		cJSON_free(body);
+		return abx_fail_no_memory(call);
+	}
 	r = docker_connect(s, call);
-	if (r == ABX_OK) {
-		abx_buf_addf(&path, "/v%s", s->api);
-		abx_buf_addv(&path, path_fmt, ap);
-		r = path.failed || (q->body && !body) ? abx_fail_no_memory(call)
-						      : send_it(s, call, q, path.data, body, ret);
+	if (r == ABX_OK)
+		r = send_it(s, call, q, path.data, body, ret);
+	if (r == ABX_OK && is_of_another_version(ret) && q->body_fd <= 0)
+		r = docker_agree_again(s, call, &again);
+	if (again) {
+		docker_answer_release(ret);
+		*ret = (struct docker_answer){.status = 0};
+		r = send_it(s, call, q, path.data, body, ret);
 	}
 	cJSON_free(body);
 	return r;
@@ -215,7 +241,7 @@ int32_t docker_upgrade(struct abx_session *s, struct abx_call *call, const char 
 	int32_t r;
 
 	*ret = NULL;
-	abx_buf_addf(&full, "/v%s%s", s->api, path);
+	add_path(s, &full, path);
 	if (!text || full.failed) {
 		cJSON_free(text);
 		return abx_fail_no_memory(call);

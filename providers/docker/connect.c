@@ -8,10 +8,6 @@
 #include "abxsdk/number.h"
 #include "providers/docker/docker.h"
 
-/* What is spoken here: from 20.10 on. */
-#define API_MINOR_MIN 41
-#define API_MINOR_MAX 51
-
 /* 0 when somebody listens there, or -errno. */
 static int listens(const char *path)
 {
@@ -120,13 +116,13 @@ static int32_t agree(struct abx_session *s, struct abx_call *call, const char *v
 		return abx_fail(call, ABX_EPROTO,
 				"set DOCKER_HOST to the address of a Docker engine",
 				"%s: what answers there is no Docker engine", s->where);
-	if (minor < API_MINOR_MIN)
+	if (minor < DOCKER_API_MINOR_MIN)
 		return abx_fail(call, ABX_EBROKEN, "upgrade it to Docker 20.10 or newer",
 				"Docker engine at %s: too old: it speaks API %.16s, and 1.%d is "
 				"the oldest that will do",
-				s->where, version, API_MINOR_MIN);
-	(void)snprintf(s->api, sizeof(s->api), "1.%d",
-		       minor < API_MINOR_MAX ? (int)minor : API_MINOR_MAX);
+				s->where, version, DOCKER_API_MINOR_MIN);
+	atomic_store(&s->api_minor,
+		     minor < DOCKER_API_MINOR_MAX ? (int)minor : DOCKER_API_MINOR_MAX);
 	return ABX_OK;
 }
 
@@ -165,37 +161,83 @@ static int32_t ping(struct abx_session *s, struct abx_call *call, const struct d
 	return r;
 }
 
-int32_t docker_connect(struct abx_session *s, struct abx_call *call)
+/* Another operation may be waiting for the engine: this one can still be given up. */
+static int32_t lock(struct abx_session *s, struct abx_call *call)
 {
-	struct docker_endpoint list[DOCKER_ENDPOINTS_MAX];
-	const struct docker_endpoint *chosen = NULL;
-	size_t n = 0;
-	int32_t r = ABX_OK;
-
-	if (atomic_load(&s->connected))
-		return ABX_OK;
-	/* Another operation may be waiting for the engine: this one can still be given up. */
 	while (pthread_mutex_trylock(&s->lock) != 0) {
-		r = abx_plugin_host->wait_ms(call, 2);
+		int32_t r = abx_plugin_host->wait_ms(call, 2);
+
 		if (r != ABX_OK)
 			return r == ABX_ECANCELED ? abx_fail_canceled(call)
 						  : abx_fail_timed_out(call);
 	}
+	return ABX_OK;
+}
+
+static int32_t connect_locked(struct abx_session *s, struct abx_call *call)
+{
+	struct docker_endpoint list[DOCKER_ENDPOINTS_MAX];
+	const struct docker_endpoint *chosen = NULL;
+	size_t n = 0;
+	int known, r = docker_endpoints(s, call, list, &n);
+
+	if (r == ABX_OK)
+		r = choose(call, list, n, &chosen);
+	if (r == ABX_OK)
+		r = open_http(s, call, chosen);
+	if (r != ABX_OK)
+		return r;
+	known = docker_known_minor(s, chosen->unix_path);
+	s->api_known = known != 0;
+	if (known) {
+		atomic_store(&s->api_minor, known);
+		return ABX_OK;
+	}
+	r = ping(s, call, chosen);
+	if (r == ABX_OK) {
+		docker_known_keep(s, chosen->unix_path, atomic_load(&s->api_minor));
+		return ABX_OK;
+	}
+	/* Elsewhere next time. */
+	abx_http_close(s->http);
+	s->http = NULL;
+	return r;
+}
+
+int32_t docker_connect(struct abx_session *s, struct abx_call *call)
+{
+	int32_t r;
+
+	if (atomic_load(&s->connected))
+		return ABX_OK;
+	r = lock(s, call);
+	if (r != ABX_OK)
+		return r;
 	if (!atomic_load(&s->connected)) {
-		r = docker_endpoints(s, call, list, &n);
-		if (r == ABX_OK)
-			r = choose(call, list, n, &chosen);
-		if (r == ABX_OK)
-			r = open_http(s, call, chosen);
-		if (r == ABX_OK)
-			r = ping(s, call, chosen);
+		r = connect_locked(s, call);
 		atomic_store(&s->connected, r == ABX_OK);
-		/* Elsewhere next time. */
-		if (r != ABX_OK) {
-			abx_http_close(s->http);
-			s->http = NULL;
-		}
 	}
 	(void)pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+int32_t docker_agree_again(struct abx_session *s, struct abx_call *call, bool *ret)
+{
+	const int before = atomic_load(&s->api_minor);
+	struct docker_endpoint e = {.url = ""};
+	int32_t r = lock(s, call);
+
+	if (r != ABX_OK)
+		return r;
+	/* Only of sockets something was known. */
+	(void)snprintf(e.unix_path, sizeof(e.unix_path), "%.107s", s->where);
+	/* Another operation may have been here meanwhile. */
+	if (s->api_known) {
+		docker_known_forget(s);
+		r = ping(s, call, &e);
+		s->api_known = r != ABX_OK;
+	}
+	(void)pthread_mutex_unlock(&s->lock);
+	*ret = r == ABX_OK && atomic_load(&s->api_minor) != before;
 	return r;
 }

@@ -6,6 +6,7 @@
 #include "providers/docker/docker.h"
 
 #define NAME_MAX_BYTES 200
+#define LABEL_WORKSPACE "agentbox.workspace" /* of an image: whose its workspace is */
 #define ADOPT_WAIT_MS 100
 #define ADOPT_ROUNDS 50
 
@@ -311,11 +312,22 @@ static int32_t quiet(void *io, int32_t stream, const void *data, size_t len)
 	return 0;
 }
 
-/* The engine makes both for root; they are the user's whose commands run in the box. */
+/* Is there nothing that the engine made for root and that is to be this user's? */
+static bool is_given(const struct abx_provision *p, const cJSON *config, const char *user)
+{
+	const cJSON *labels = abx_json_get_part(config, "Labels");
+
+	if (!*user || strcmp(user, "root") == 0 || strcmp(user, "0") == 0)
+		return true;
+	return !p->n_volumes && strcmp(abx_json_get_text(labels, LABEL_WORKSPACE), user) == 0;
+}
+
+/* Workspace and volumes are the user's whose commands run in the box. */
 static int32_t give_to_user(struct abx_session *s, struct abx_call *call,
 			    const struct abx_provision *p, const cJSON *box)
 {
-	const char *user = abx_json_get_text(abx_json_get_part(box, "Config"), "User");
+	const cJSON *config = abx_json_get_part(box, "Config");
+	const char *user = abx_json_get_text(config, "User");
 	const char **argv = calloc(p->n_volumes + 5, sizeof(*argv));
 	const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox),
 				       .id = abx_json_get_text(box, "Id")};
@@ -338,7 +350,7 @@ static int32_t give_to_user(struct abx_session *s, struct abx_call *call,
 	argv[n++] = DOCKER_WORKSPACE;
 	for (uint32_t i = 0; i < p->n_volumes; i++)
 		argv[n++] = p->volumes[i].value;
-	if (*user && strcmp(user, "root") != 0 && strcmp(user, "0") != 0)
+	if (!is_given(p, config, user))
 		r = docker_exec(s, call, &sb, &chown, &e);
 	if (r == ABX_OK && e.code)
 		r = abx_fail(call, ABX_EINVAL, "use an image whose user is in it",

@@ -146,16 +146,19 @@ int32_t docker_doctor(struct abx_session *s, struct abx_call *call)
 	const char *version = NULL, *storage = NULL, *system = NULL;
 	cJSON *doc = NULL;
 	char text[700];
-	int32_t r = engine(s, call, &doc);
+	int32_t r;
 
+	/* Nothing that was true once is believed. */
+	docker_known_forget(s);
+	r = engine(s, call, &doc);
 	if (r != ABX_OK)
 		return r;
 	(void)abx_json_str(doc, "ServerVersion", 100, &version);
 	(void)abx_json_str(doc, "Driver", 100, &storage);
 	(void)abx_json_str(doc, "OperatingSystem", 200, &system);
-	(void)snprintf(text, sizeof(text), "%s at %s, API %s, storage %s, on %s",
-		       version ? version : "?", s->where, s->api, storage ? storage : "?",
-		       system ? system : "?");
+	(void)snprintf(text, sizeof(text), "%s at %s, API 1.%d, storage %s, on %s",
+		       version ? version : "?", s->where, atomic_load(&s->api_minor),
+		       storage ? storage : "?", system ? system : "?");
 	r = row(call, "engine", "ok", text, "");
 	if (r == ABX_OK)
 		r = row(call, "network", "warn",
@@ -267,7 +270,7 @@ static const struct abx_cloud_backend backend = {
 	.summary = "Boxes as containers of a Docker engine",
 	.caps = ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY |
 		ABX_CAP_MEMORY_PAUSE | ABX_CAP_NEEDS_BASE | ABX_CAP_HOST_REACHED |
-		ABX_CAP_READ_ONLY,
+		ABX_CAP_READ_ONLY | ABX_CAP_READY,
 	.thread_model = ABX_THREADS_PARALLEL,
 	.options = options,
 	.init = docker_init,

@@ -42,6 +42,9 @@
 #define DOCKER_WORKSPACE "/workspace"
 #define DOCKER_PATH_MAX 4096
 #define DOCKER_ID_SHOWN 12 /* of a container's id, as docker shows it */
+/* What is spoken here of the API 1.x: from 20.10 on. */
+#define DOCKER_API_MINOR_MIN 41
+#define DOCKER_API_MINOR_MAX 51
 
 /* Where an engine may be; fixed size: an array of them is looked through. */
 struct docker_endpoint {
@@ -55,7 +58,8 @@ struct abx_session {
 	pthread_mutex_t lock; /* over what connect.c fills, until it is connected */
 	atomic_bool connected;
 	struct abx_http *http;
-	char api[16]; /* "1.41" */
+	atomic_int api_minor; /* of 1.41 it is 41 */
+	bool api_known;	      /* it was not asked for in this session */
 	char where[320];
 
 	char *state_dir, *user_agent, *ca_file, *proxy, *no_proxy;
@@ -76,6 +80,14 @@ int32_t docker_tls_fail(struct abx_session *s, struct abx_call *call,
 			const struct docker_endpoint *e, int32_t code, const char *text);
 /* connect.c: find the engine and agree on a version; once in a session. */
 int32_t docker_connect(struct abx_session *s, struct abx_call *call);
+/* The engine does not speak what was known of it: agree again.  *ret: something else than before.
+ */
+int32_t docker_agree_again(struct abx_session *s, struct abx_call *call, bool *ret);
+
+/* known.c: which version the engine at a socket spoke in an earlier session; 0: not known. */
+int docker_known_minor(const struct abx_session *s, const char *socket_path);
+void docker_known_keep(const struct abx_session *s, const char *socket_path, int minor);
+void docker_known_forget(const struct abx_session *s);
 
 /*
  * api.c: one request to the engine.

@@ -469,6 +469,9 @@ struct abx_policy { /* set_egress, set_inbound */
 #define ABX_CAP_READ_ONLY (UINT64_C(1) << 14) /* start takes ABX_START_READ_ONLY */
 /* With egress to everything, boxes reach the machine that they run on, which may be this one. */
 #define ABX_CAP_HOST_REACHED (UINT64_C(1) << 15)
+/* Commands run as soon as provision, start and resume have returned: nobody has to wait for it.
+ * So it is with ABX_CAP_LOCAL. */
+#define ABX_CAP_READY (UINT64_C(1) << 16)
 
 /* thread_model; gaps leave room for models in between */
 #define ABX_THREADS_SERIAL 1000	  /* one operation at a time in the whole provider */

@@ -97,13 +97,22 @@ really() # WHAT BOX
 	cp-in) ab exec "$2" -n -- cat /tmp/file | cmp - "$T/file" ;;
 	cp-out) cmp "$breaks/sh" "$T/root/bin/sh" ;;
 	create) ab exec "$2" -n -- git status && [ "$(engine_has "$2")" -eq 1 ] ;;
-	checkpoint) [ "$(docker_api GET '/images/json' | grep -o snapshot: | wc -l)" -eq 1 ] ;;
+	checkpoint) [ "$(snapshots_of "$2")" -eq 1 ] ;;
 	esac
 }
 
 engine_has() # BOX
 {
 	docker_api GET '/containers/json?all=1' | grep -o "/agentbox-$1-" | wc -l
+}
+
+# Other lanes have theirs at the same time.
+snapshots_of() # BOX
+{
+	docker_api GET '/images/json' | perl -MJSON::PP -e '
+		my $images = decode_json(join("", <STDIN>));
+		print scalar(grep { $_->{Labels}{"agentbox.name"} eq $ARGV[0]
+			&& grep { /snapshot:/ } @{ $_->{RepoTags} } } @$images), "\n"' "$1"
 }
 
 bad()
@@ -119,6 +128,8 @@ broken() # KIND FAULT WHAT BOX
 	esac
 	whole_again
 	break_at "$1" "$2"
+	# Which version it speaks is asked again then.
+	[ "$1" != ping ] || rm -f "$AGENTBOX_HOME/providers/docker/engine"
 	begun=$(date +%s)
 	status=0
 	(
@@ -164,7 +175,7 @@ afterwards() # KIND FAULT WHAT BOX
 	esac
 	ab prune -y || bad "$1 $2: prune after $3"
 	case $3 in
-	rm-checkpoint | checkpoint) found=$(docker_api GET '/images/json' | grep -o "snapshot:") ;;
+	rm-checkpoint | checkpoint) found=$(snapshots_of "$4" | grep -v '^0$') ;;
 	prepare) found=$(docker_api GET '/images/json' | grep -o ":$4\"") ;;
 	*) found=$(engine_has "$4" | grep -v '^0$') ;;
 	esac

@@ -50,7 +50,7 @@ dies() # KIND SKIP DESC CMD...
 }
 
 image=agentbox/prepared:killed
-for at in 'create 0' 'start 0' 'exec-start 2'; do
+for at in 'create 0' 'start 0' 'exec-start 1'; do
 	# shellcheck disable=SC2086 # two words
 	dies $at "create, killed at $at" ab create --image "$image" -n made -y
 	[ "$status" -ne 0 ] || ok "create, killed at $at: a box" ab exec made -n -- git status

@@ -4,8 +4,8 @@
 # run there in namespaces of its own.  Containers have no first process, no network and no limits.
 #
 # DIR/boxes/ID.json and DIR/boxes/ID/ are a container, DIR/images/ID.json and DIR/images/ID/ an
-# image, DIR/execs/ID.json a command.  DIR/api may say which version it speaks.  Any reference to an
-# image that is not there is the ROOT.
+# image, DIR/execs/ID.json a command.  DIR/api may say which version it speaks, DIR/min-api which is
+# the oldest.  Any reference to an image that is not there is the ROOT.
 use strict;
 use warnings;
 use Fcntl qw(:flock);
@@ -369,9 +369,17 @@ sub of_box
 
 sub api
 {
-	open my $in, '<', "$home/api" or return '1.41';
+	my ($file, $usual) = @_;
+	open my $in, '<', "$home/$file" or return $usual;
 	my ($version) = <$in> =~ /([0-9.]+)/;
 	return $version;
+}
+
+# 1.9 is older than 1.41.
+sub is_older
+{
+	my ($x, $y) = map { /\.([0-9]+)/ } @_;
+	return $x < $y;
 }
 
 # One request and its answer.
@@ -382,8 +390,12 @@ sub play_one
 	my ($method, $path, $query) = $head =~ /\A(\S+) ([^? ]+)\??(\S*) /;
 	my $body = '';
 	each_piece($to, $head, sub { $body .= $_[0] if length $body < 1 << 20 });
-	$path =~ s{^/v1\.[0-9]+}{};
-	return put($to, 'HTTP/1.1 200 OK' . "\r\nApi-Version: " . api() .
+	my ($spoken) = $path =~ s{^/v(1\.[0-9]+)}{} ? $1 : undef;
+	my ($oldest, $newest) = (api('min-api', '1.12'), api('api', '1.41'));
+	return reply($to, 400, { message => "client version $spoken is too old. Minimum supported "
+		. "API version is $oldest, please upgrade your client to a newer version" })
+	    if defined $spoken && is_older($spoken, $oldest);
+	return put($to, 'HTTP/1.1 200 OK' . "\r\nApi-Version: $newest" .
 	    "\r\nContent-Length: 2\r\n\r\nOK") if $path eq '/_ping';
 	return reply($to, 200, { ID => 'played', ServerVersion => '20.10', Driver => 'copies',
 		OperatingSystem => 'a test' }) if $path eq '/info';
