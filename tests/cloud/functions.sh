@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034,SC2154
 # tests/cloud/functions.sh: an emulated cloud for a test, behind cli/functions.sh.
 #
 #	emulator_start e2b --no-network  in $T/emulated; its base URL is in $emulator_url; skip_all
@@ -11,8 +11,15 @@
 #	                                 stands for anything, the query left out
 #	emulator_together POST '/v2/sandboxes'   the most of them that were under way at one time
 #
+# With AGENTBOX_TEST_OPENAPI=FILE every request of the test is checked at its end against that
+# description of the service (more of them behind colons); tests/sdk/SERVICE/openapi.mjs says how.
+#
 # The program finds its files in the build directory, and nothing of it outlives the test.
 emulator=
+emulator_service=
+
+# shellcheck source=../sdk/functions.sh
+. "$SRC/tests/sdk/functions.sh"
 
 emulator_start() # SERVICE [OPTION...]
 {
@@ -27,6 +34,11 @@ emulator_start() # SERVICE [OPTION...]
 		set -- "$@" --home "$T/emulated"
 		;;
 	esac
+	emulator_service=$1
+	if [ -n "${AGENTBOX_TEST_OPENAPI:-}" ]; then
+		set -- "$@" --record "$T/emulator.record"
+		tap_last=emulator_described
+	fi
 	: >"$T/emulator.out"
 	"$BUILD/tests/wrapper" agentbox-cloud-emulator "$@" >"$T/emulator.out" \
 		2>"$T/emulator.err" &
@@ -49,6 +61,18 @@ emulator_stop()
 	set -- $?
 	emulator=
 	return "$1"
+}
+
+emulator_described()
+{
+	if sdk_packages "$emulator_service"; then
+		run node "$sdk_dir/openapi.mjs" "$T/emulator.record" "$AGENTBOX_TEST_OPENAPI"
+		is "$out" '' 'every request is one that the service describes'
+		is "$status" 0 'and all of them were looked at'
+	else
+		fail 'every request is one that the service describes'
+	fi
+	diag "$err"
 }
 
 emulator_ask() # METHOD WHAT [JSON]

@@ -17,6 +17,7 @@
 
 static const char usage[] =
 	"usage: agentbox-cloud-emulator SERVICE [--port N] [--home DIR] [--light] [--no-network]\n"
+	"       [--record FILE]\n"
 	"\n"
 	"Serves the HTTP interface of a cloud on 127.0.0.1 until it is interrupted, and says "
 	"where.\n"
@@ -25,11 +26,12 @@ static const char usage[] =
 	"  --port N      listen there instead of on a free port\n"
 	"  --home DIR    keep sandboxes below DIR instead of in a temporary directory\n"
 	"  --light       no sandboxes at all: for what does not run commands\n"
-	"  --no-network  sandboxes reach nothing\n";
+	"  --no-network  sandboxes reach nothing\n"
+	"  --record FILE append a line of JSON about each request\n";
 
 struct options {
 	const struct emu_service *service;
-	const char *setup, *home;
+	const char *setup, *home, *record;
 	uint64_t port;
 	bool light, no_network;
 };
@@ -45,6 +47,8 @@ static bool parse(int argc, char **argv, struct options *ret)
 			ret->no_network = true;
 		else if (strcmp(a, "--home") == 0 && value && *value)
 			ret->home = argv[++i];
+		else if (strcmp(a, "--record") == 0 && value && *value)
+			ret->record = argv[++i];
 		else if (strcmp(a, "--port") == 0 && value &&
 			 abx_parse_u64(value, UINT16_MAX, &ret->port))
 			i++;
@@ -61,7 +65,8 @@ static int serve(const struct options *o, const sigset_t *ending, struct abx_err
 {
 	const struct emu_engine_options eo = {
 		.light = o->light, .no_network = o->no_network, .setup = o->setup};
-	struct emu_options so = {.address = "127.0.0.1", .port = (uint16_t)o->port};
+	struct emu_options so = {
+		.address = "127.0.0.1", .port = (uint16_t)o->port, .record = o->record};
 	struct emu_server *server = NULL;
 	int signo, r = emu_engine_open(&eo, &so.engine, err);
 

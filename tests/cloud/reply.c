@@ -41,6 +41,7 @@ static bool may_answer(struct emu_request *req, int status)
 		fail_hard(req);
 		return false;
 	}
+	req->status = status;
 	emu_log_status(req->server->log, req->log_at, status);
 	return true;
 }

@@ -19,6 +19,7 @@ struct emu_server {
 	struct MHD_Daemon *daemon;
 	struct emu_faults *faults;
 	struct emu_log *log;
+	int record_fd; /* -1: none */
 	atomic_bool ending;
 	pthread_mutex_t lock; /* of what follows */
 	struct emu_limits limits;

@@ -3,12 +3,14 @@
 #include "tests/cloud/server.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "abxsdk/fs.h"
 #include "abxsdk/json.h"
 #include "core/util/clock.h"
 #include "core/util/mem.h"
@@ -58,6 +60,37 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *conn)
 	return req;
 }
 
+/* All that a description of the service can say about it. */
+static void record(const struct emu_request *req)
+{
+	const char *type = emu_header(req, "Content-Type");
+	cJSON *doc, *body = NULL;
+	char *text;
+
+	if (req->server->record_fd < 0)
+		return;
+	doc = cJSON_CreateObject();
+	(void)abx_json_add_str(doc, "method", req->method);
+	(void)abx_json_add_str(doc, "uri", req->uri);
+	(void)abx_json_add_str(doc, "type", type);
+	(void)abx_json_add_bool(doc, "inner", req->inner);
+	(void)abx_json_add_i64(doc, "status", req->status);
+	(void)abx_json_add_bool(doc, "has_body", req->body.len > 0);
+	if (req->body.len &&
+	    abx_json_parse(req->body.data, req->body.len, EMU_BODY_MAX, &body) == 0)
+		(void)cJSON_AddItemToObject(doc, "body", body);
+	text = cJSON_PrintUnformatted(doc);
+	cJSON_Delete(doc);
+	if (text) {
+		char *line = abx_xasprintf("%s\n", text);
+
+		/* Whole, as the file is open for appending. */
+		(void)abx_fs_write_all(req->server->record_fd, line, strlen(line));
+		free(line);
+	}
+	cJSON_free(text);
+}
+
 static void on_completed(void *ctx, struct MHD_Connection *conn, void **req_ptr,
 			 enum MHD_RequestTerminationCode code)
 {
@@ -69,8 +102,10 @@ static void on_completed(void *ctx, struct MHD_Connection *conn, void **req_ptr,
 	if (!req)
 		return;
 	*req_ptr = NULL;
-	if (req->begun)
+	if (req->begun && req->log_at != SIZE_MAX) {
 		emu_log_end(req->server->log, req->log_at);
+		record(req);
+	}
 	if (req->data && req->data_free)
 		req->data_free(req->data);
 	if (req->subject && req->subject_free)
@@ -191,7 +226,7 @@ static int keep(void *ctx, const void *data, size_t len)
 
 static void take_body(struct emu_request *req, const char *data, size_t len)
 {
-	if (req->refused || req->fault.kind == EMU_FAULT_STATUS)
+	if (req->refused || (req->sink && req->fault.kind == EMU_FAULT_STATUS))
 		return;
 	if (req->gunzip)
 		req->refused = emu_gunzip_put(req->gunzip, data, len, keep, req) != 0;
@@ -282,6 +317,14 @@ static int listen_at(struct emu_server *s, const struct emu_options *o, struct a
 	return 0;
 }
 
+static int open_record(struct emu_server *s, const char *path, struct abx_err *err)
+{
+	if (!path)
+		return 0;
+	s->record_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	return s->record_fd < 0 ? abx_err_errno(err, errno, "%s", path) : 0;
+}
+
 int emu_server_start(const struct emu_service *service, const struct emu_options *options,
 		     struct emu_server **ret, struct abx_err *err)
 {
@@ -292,7 +335,10 @@ int emu_server_start(const struct emu_service *service, const struct emu_options
 	(void)pthread_mutex_init(&s->lock, NULL);
 	s->faults = emu_faults_new();
 	s->log = emu_log_new();
-	r = service->open(s, options->engine, &s->service_data, err);
+	s->record_fd = -1;
+	r = open_record(s, options->record, err);
+	if (r == 0)
+		r = service->open(s, options->engine, &s->service_data, err);
 	if (r == 0)
 		r = listen_at(s, options, err);
 	if (r < 0)
@@ -316,6 +362,7 @@ void emu_server_stop(struct emu_server *s)
 		MHD_stop_daemon(s->daemon);
 	if (s->service_data)
 		s->service->free(s->service_data);
+	abx_cleanup_close(&s->record_fd);
 	emu_faults_free(s->faults);
 	emu_log_free(s->log);
 	(void)pthread_mutex_destroy(&s->lock);

@@ -53,6 +53,8 @@ struct emu_request {
 	struct emu_fault fault; /* kind EMU_FAULT_NONE: none */
 	size_t log_at;
 	struct emu_gunzip *gunzip; /* of the body; a handler that wants it as it is frees it */
+	bool inner;		   /* asked of a sandbox, not of the service */
+	int status;		   /* of the answer; 0: none */
 	bool begun, answered, refused, cut;
 	int result; /* of libmicrohttpd's */
 };
@@ -73,8 +75,9 @@ struct emu_limits {
 
 struct emu_options {
 	const char *address;
-	uint16_t port;		   /* 0: any */
-	struct emu_engine *engine; /* NULL: light */
+	uint16_t port; /* 0: any */
+	struct emu_engine *engine;
+	const char *record; /* file for a line of JSON about each request; NULL */
 };
 
 int emu_server_start(const struct emu_service *service, const struct emu_options *options,

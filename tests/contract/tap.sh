@@ -40,6 +40,7 @@ tap_n=0
 tap_failed=0
 tap_finished=
 tap_atexit=
+tap_last= # a function that tests once more before the plan
 status=0 out='' err=''
 T=$(mktemp -d "${TMPDIR:-/tmp}/abx-test.XXXXXX") || exit 99
 T=$(cd "$T" && pwd -P) || exit 99
@@ -256,6 +257,7 @@ tap_remove_scratch()
 
 tap_plan()
 {
+	[ -z "$tap_last" ] || "$tap_last"
 	printf '1..%d\n' "$tap_n"
 	tap_finished=1
 	[ "$tap_failed" -eq 0 ]

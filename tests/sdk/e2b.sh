@@ -5,30 +5,16 @@
 # shellcheck source=../cloud/functions.sh
 . "${0%/*}/../cloud/functions.sh"
 
-have node npm || skip_all 'no Node.js is installed'
-node -e 'const [a, b] = process.versions.node.split(".").map(Number)
-	process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' ||
-	skip_all 'this Node.js is too old for the SDK'
-
-emulator_start e2b --no-network
-
-# The packages stay in the build directory, and are looked at again when the list changes.
-mkdir -p "$BUILD/tests/sdk/e2b-run" && cd "$BUILD/tests/sdk/e2b-run" || exit 99
-if ! cmp -s "$SRC/tests/sdk/e2b/package-lock.json" .installed; then
-	rm -rf node_modules .installed
-	cp "$SRC/tests/sdk/e2b/package.json" "$SRC/tests/sdk/e2b/package-lock.json" . || exit 99
-	chmod u+w package.json package-lock.json
-	run npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
-	if [ "$status" -ne 0 ] &&
-		printf '%s\n' "$err" | grep -Eq 'EAI_AGAIN|ENOTFOUND|ECONNREFUSED|ETIMEDOUT'; then
-		diag "$err"
-		skip_all 'npm has no network'
-	fi
-	is "$status" 0 'npm ci'
+sdk_packages e2b || {
+	case $err in
+	*Node.js* | *EAI_AGAIN* | *ENOTFOUND* | *ECONNREFUSED* | *ETIMEDOUT*) skip_all "$err" ;;
+	esac
+	fail 'npm ci'
 	diag "$err"
-	cp package-lock.json .installed || exit 99
-fi
-cp -f "$SRC"/tests/sdk/e2b/*.mjs . || exit 99
+	done_testing
+}
+cd "$sdk_dir" || exit 99
+emulator_start e2b --no-network
 
 relay() # FILE.mjs
 {
@@ -56,9 +42,47 @@ is "$(ls "$T/emulated/providers/local/store/boxes")" '' 'and leaves no sandbox b
 diag "$(cat "$T/emulator.err")"
 
 emulator_start e2b --light
+relay cli.mjs
 relay light.mjs
 is "$(emulator_count POST /v2/sandboxes)" 50 'a shell counts the same'
 is "$(emulator_together POST /v2/sandboxes)" 50 'and how many there were together'
 is "$(emulator_count '*' '/v2/sandboxes*')" 50 'patterns count what they match'
 ok 'it ends' emulator_stop
+
+# What AGENTBOX_TEST_OPENAPI does finds what is wrong.
+cat >"$T/api.yml" <<'END'
+components:
+  schemas:
+    Made: {type: object, required: [name], properties: {name: {type: string}, n: {type: integer}}}
+paths:
+  /things/{id}:
+    parameters: [{in: path, name: id, schema: {type: string, maxLength: 4}}]
+    post:
+      parameters: [{in: query, name: limit, schema: {type: integer, maximum: 9}}]
+      requestBody:
+        required: true
+        content: {application/json: {schema: {$ref: '#/components/schemas/Made'}}}
+END
+described()
+{
+	printf '{"method":"%s","uri":"%s","status":200,"has_body":%s}\n' "$1" "$2" \
+		"${3:+true,\"body\":}${3:-false}" >"$T/record"
+	run node openapi.mjs "$T/record" "$T/api.yml"
+}
+described POST '/things/a?limit=9' '{"name":"x","n":1}'
+is "$out" '' 'a request that is described'
+described PUT /things/a
+is "$out" 'PUT /things/a: no such route' 'another method'
+described POST /things/a
+is "$out" 'POST /things/a: there is no body' 'no body'
+described POST '/things/a?limit=10' '{"name":"x"}'
+like "$out" '^POST /things/a: query limit: .*<= 9$' 'a parameter that cannot be'
+described POST '/things/a?other=1' '{"name":"x"}'
+is "$out" 'POST /things/a: query other is not described' 'one that is not there'
+described POST /things/abcde '{"name":"x"}'
+like "$out" '^POST /things/abcde: path id: .*4 characters$' 'one in the path'
+described POST /things/a '{"name":1}'
+like "$out" 'body: .*name must be string$' 'a member of another type'
+described POST /things/a '{"name":"x","N":1}'
+like "$out" 'body: .*must NOT have additional properties$' 'one of another name'
 done_testing

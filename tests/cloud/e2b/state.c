@@ -180,7 +180,8 @@ static int open_service(struct emu_server *server, struct emu_engine *engine, vo
 
 static void begin_request(struct emu_request *req)
 {
-	if (!e2b_envd_begin(req))
+	req->inner = e2b_envd_begin(req);
+	if (!req->inner)
 		e2b_control_begin(req);
 }
 
