@@ -10,7 +10,7 @@
 
 #define CHUNK_BYTES ((size_t)64 << 10)
 /* Who has so much to say, and still more, gets a stream. */
-#define MUCH_BYTES ((size_t)128 << 10)
+#define MUCH_BYTES CHUNK_BYTES
 /* How long a network may be away. */
 #define AWAY_MS 60000
 #define AGAIN_MS 500
