@@ -165,36 +165,36 @@ static bool is_same(const struct abx_prepared *one, const struct source *src)
 		       : !is_path(src->from);
 }
 
+int abx_prepare_is_there(const struct abx_preparer *p, const char *ref)
+{
+	const struct abx_call_opts o = {.timeout_ms = LIST_TIMEOUT_MS};
+	struct abx_snapshot_list there = {NULL, 0};
+	int found = 0, r = abx_cloud_image_list(p->cloud, &o, NULL, 0, &there, NULL);
+
+	for (size_t i = 0; i < there.len && !found; i++)
+		found = strcmp(there.items[i].s.ref, ref) == 0;
+	abx_snapshot_list_release(&there);
+	return r < 0 ? r : found;
+}
+
 /* 1: there is one of that name, made from the same, and the provider still has it. */
 static int find_ready(const struct abx_preparer *p, const char *name, const struct source *src,
 		      struct abx_prepared *ret, struct abx_err *err)
 {
-	const struct abx_call_opts o = {.timeout_ms = LIST_TIMEOUT_MS};
 	struct abx_prepared_list list = {NULL, 0};
-	struct abx_snapshot_list there = {NULL, 0};
 	const struct abx_prepared *one;
 	int r = abx_prepared_load(p->home, abx_cloud_name(p->cloud), &list, err);
 
 	if (r < 0)
 		return r;
 	one = abx_prepared_find(&list, name);
-	if (one && is_same(one, src) &&
-	    abx_cloud_image_list(p->cloud, &o, NULL, 0, &there, NULL) == 0) {
-		for (size_t i = 0; i < there.len && r == 0; i++)
-			r = strcmp(there.items[i].s.ref, one->ref) == 0;
-		abx_snapshot_list_release(&there);
-	}
+	r = one && is_same(one, src) && abx_prepare_is_there(p, one->ref) == 1;
 	if (r == 1)
 		*ret = (struct abx_prepared){copy(one->name),	    copy(one->ref),
 					     copy(one->from),	    copy(one->fingerprint),
 					     copy(one->created_at), copy(one->attempt)};
 	abx_prepared_list_release(&list);
 	return r;
-}
-
-static bool surely_not_made(int r, const struct abx_err *why)
-{
-	return r < 0 && !why->outcome_unknown && r != ABX_ECANCELED && r != ABX_EPROTO;
 }
 
 /* How programs of a build reach the network, from where they reach it here. */
@@ -295,7 +295,7 @@ static int make(const struct abx_preparer *p, const struct abx_prepare_request *
 		return r;
 	one.name = abx_xstrdup(name);
 	r = build(p, req, &a, src, &one, &why);
-	if (surely_not_made(r, &why)) {
+	if (r < 0 && !abx_err_may_have_happened(r, &why)) {
 		abx_attempt_end(p->home, p->db, &a, /* gone= */ true);
 	} else {
 		if (r == 0)

@@ -44,6 +44,9 @@ int abx_prepare_image(const struct abx_preparer *p, const struct abx_prepare_req
 int abx_prepare_is_current(const struct abx_preparer *p, const struct abx_prepared *one, bool *ret,
 			   struct abx_err *err);
 
+/* 1: the provider has an image of that name of its own; 0: it has none; < 0: nobody knows. */
+int abx_prepare_is_there(const struct abx_preparer *p, const char *ref);
+
 /* Images of this install at the provider. */
 int abx_prepare_list(const struct abx_preparer *p, struct abx_snapshot_list *ret,
 		     struct abx_err *err);

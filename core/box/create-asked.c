@@ -139,8 +139,10 @@ static int resolve_image(struct abx_creating *c, struct abx_err *err)
 	else if (image && *image)
 		c->image = abx_xstrdup(image);
 	r = errno;
-	if (found && !(image && *image))
+	if (found && !(image && *image)) {
 		abx_create_judge_base(c, found);
+		c->base_from = abx_xstrdup_null(found->from);
+	}
 	abx_prepared_list_release(&prepared);
 	if (c->image || !image || !*image)
 		return 0;

@@ -33,24 +33,45 @@ void abx_create_judge_base(const struct abx_creating *c, const struct abx_prepar
 			 abx_cloud_name(c->cloud), abx_cloud_name(c->cloud));
 }
 
-int abx_create_make_base(struct abx_creating *c, struct abx_err *err)
+static int make(struct abx_creating *c, const char *from, struct abx_err *err)
 {
 	const struct abx_preparer p = preparer(c);
-	const struct abx_prepare_request req = {.log = c->req->build_log};
+	const struct abx_prepare_request req = {
+		.name = from ? ABX_PREPARED_DEFAULT : NULL, .from = from, .log = c->req->build_log};
 	struct abx_prepared made = {.name = NULL};
 	bool is_new;
-	int r;
+	int r = abx_prepare_image(&p, &req, &made, &is_new, err);
 
+	if (r < 0)
+		return r;
+	abx_xreplace(&c->image, made.ref);
+	abx_prepared_release(&made);
+	return 0;
+}
+
+int abx_create_make_base(struct abx_creating *c, struct abx_err *err)
+{
 	if (c->image || c->origin.point.ref || !(abx_cloud_caps(c->cloud) & ABX_CAP_NEEDS_BASE) ||
 	    abx_create_has_own_image(c))
 		return 0;
 	abx_note("no image is prepared at %s yet: making one of " ABX_PREPARE_FROM
 		 ", once; this takes minutes",
 		 abx_cloud_name(c->cloud));
-	r = abx_prepare_image(&p, &req, &made, &is_new, err);
-	if (r < 0)
-		return r;
-	c->image = abx_xstrdup(made.ref);
-	abx_prepared_release(&made);
-	return 0;
+	return make(c, NULL, err);
+}
+
+int abx_create_replace_base(struct abx_creating *c, struct abx_err *err)
+{
+	const struct abx_preparer p = preparer(c);
+	int r;
+
+	if (!c->base_from || c->origin.point.ref ||
+	    !(abx_cloud_caps(c->cloud) & ABX_CAP_NEEDS_BASE) ||
+	    abx_prepare_is_there(&p, c->image) != 0)
+		return 0;
+	abx_note("the image that boxes boot from is gone at %s: making it anew, of %s; this takes "
+		 "minutes",
+		 abx_cloud_name(c->cloud), c->base_from);
+	r = make(c, c->base_from, err);
+	return r < 0 ? r : 1;
 }

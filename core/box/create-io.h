@@ -20,6 +20,7 @@ struct abx_creating {
 	struct abx_cloud *cloud;
 	const char *provider;
 	char *workspace, *subdir, *image;
+	char *base_from; /* of the image on record that boxes boot from: what it was made of */
 	struct abx_box box;
 	struct abx_origin origin;
 	struct abx_inspection look;
@@ -51,6 +52,9 @@ bool abx_create_has_own_image(const struct abx_creating *c);
 void abx_create_judge_base(const struct abx_creating *c, const struct abx_prepared *base);
 /* Make it, once, where the provider needs one and there is none. */
 int abx_create_make_base(struct abx_creating *c, struct abx_err *err);
+/* Nothing came of a box: 1 when that was because the image on record is gone, and there is
+ * another one now; 0 when it was not. */
+int abx_create_replace_base(struct abx_creating *c, struct abx_err *err);
 
 /* create.c */
 void abx_creating_release(struct abx_creating *c);

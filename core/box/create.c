@@ -143,7 +143,7 @@ static int ensure_volumes(struct abx_creating *c, struct abx_err *err)
 	return r < 0 ? r : journal(c, "volumes", ABX_JOURNAL_DONE, NULL, err);
 }
 
-static int provision(struct abx_creating *c, struct abx_err *err)
+static int ask_provider(struct abx_creating *c, struct abx_err *err)
 {
 	struct abx_call_opts o = {.timeout_ms = PROVISION_TIMEOUT_MS, .box_id = c->box.id};
 	struct abx_provision req = {ABX_INIT(struct abx_provision)};
@@ -151,14 +151,9 @@ static int provision(struct abx_creating *c, struct abx_err *err)
 	struct abx_kv labels[ABX_N_LABELS];
 	struct abx_sandbox_copy got = {0};
 	struct abx_spec_lists lists = {0};
-	int r = journal(c, "provision", ABX_JOURNAL_INTENT, c->box.attempt, err);
+	int r;
 
-	if (r == 0)
-		r = abx_origin_env_save(c->app, c->box.id, &c->env, err);
-	if (r < 0)
-		return r;
 	abx_labels_of_box(c->app->db, &c->box, labels);
-	abx_env_set(&c->env, "AGENTBOX", c->box.name);
 	env = abx_env_kv(&c->env);
 	req.name = c->box.name;
 	req.image = c->image;
@@ -174,8 +169,31 @@ static int provision(struct abx_creating *c, struct abx_err *err)
 	r = abx_cloud_provision(c->cloud, &o, &req, &got, err);
 	abx_sandbox_copy_release(&got);
 	abx_spec_lists_release(&lists);
-	if (r < 0 && r != ABX_ECANCELED && err->outcome_unknown && adopt_lost(c, NULL) == 0)
+	return r;
+}
+
+static int provision(struct abx_creating *c, struct abx_err *err)
+{
+	struct abx_err why = ABX_ERR_INIT;
+	int r = journal(c, "provision", ABX_JOURNAL_INTENT, c->box.attempt, err), again = 0;
+
+	if (r == 0)
+		r = abx_origin_env_save(c->app, c->box.id, &c->env, err);
+	if (r < 0)
+		return r;
+	abx_env_set(&c->env, "AGENTBOX", c->box.name);
+	r = ask_provider(c, &why);
+	if (r < 0 && !abx_err_may_have_happened(r, &why))
+		again = abx_create_replace_base(c, err);
+	if (again < 0)
+		return again;
+	if (again) {
+		why = (struct abx_err)ABX_ERR_INIT;
+		r = ask_provider(c, &why);
+	}
+	if (r < 0 && r != ABX_ECANCELED && why.outcome_unknown && adopt_lost(c, NULL) == 0)
 		r = 0;
+	*err = why;
 	if (r == 0)
 		r = reload(c, err);
 	else
@@ -429,6 +447,7 @@ void abx_creating_release(struct abx_creating *c)
 	free(c->workspace);
 	free(c->subdir);
 	free(c->image);
+	free(c->base_from);
 }
 
 static void say_subdir(const struct abx_creating *c, struct abx_strv *notes)

@@ -10,12 +10,6 @@
 
 #define VOLUME_TIMEOUT_MS 120000
 
-/* An error after which there may be a volume that nobody knows of. */
-static bool may_exist(int r, const struct abx_err *why)
-{
-	return r < 0 && (why->outcome_unknown || r == ABX_ECANCELED || r == ABX_EPROTO);
-}
-
 static int ensure_one(struct abx_app *app, struct abx_cloud *cloud, const char *name,
 		      struct abx_strv *ret_ids, struct abx_err *err)
 {
@@ -44,7 +38,7 @@ static int ensure_one(struct abx_app *app, struct abx_cloud *cloud, const char *
 	if (r < 0 && err)
 		*err = why;
 	/* Its name keeps it: from here on it is the user's. */
-	abx_attempt_end(&app->home, app->db, &a, !may_exist(r, &why));
+	abx_attempt_end(&app->home, app->db, &a, !abx_err_may_have_happened(r, &why));
 	return r;
 }
 

@@ -69,29 +69,14 @@ static int delete_labelled(const struct abx_checkpointer *k, const struct abx_ch
 	return r;
 }
 
-/* Refused before anything was made? */
-static bool surely_not_made(int r, const struct abx_err *err)
-{
-	return !err->outcome_unknown && (r == ABX_ENOTSUP || r == ABX_EINVAL || r == ABX_ESTATE ||
-					 r == ABX_EAUTH || r == ABX_EPERM || r == ABX_ENOTFOUND);
-}
-
-/* A service may go on making what nobody waits for: nothing is there yet, and the attempt stays
- * on record for prune. */
-static bool may_still_come(const struct abx_checkpointer *k, int r, const struct abx_err *err)
-{
-	return durable(k) && (err->outcome_unknown || r == ABX_ECANCELED);
-}
-
 static bool leaves_nothing(const struct abx_checkpointer *k, const struct abx_checkpoint *c, int r,
 			   const struct abx_err *err)
 {
-	int found;
+	const int found = delete_labelled(k, c);
 
-	if (surely_not_made(r, err))
-		return true;
-	found = delete_labelled(k, c);
-	return found > 0 || (found == 0 && !may_still_come(k, r, err));
+	/* A service may go on making what nobody waits for: nothing is there yet, and the attempt
+	 * stays on record for prune. */
+	return found > 0 || !abx_err_may_have_happened(r, err) || (found == 0 && !durable(k));
 }
 
 /* With the attempt on record. */

@@ -170,6 +170,11 @@ int abx_err_exit_code(int code)
 	return 1;
 }
 
+bool abx_err_may_have_happened(int r, const struct abx_err *err)
+{
+	return r < 0 && (err->outcome_unknown || r == ABX_ECANCELED || r == ABX_EPROTO);
+}
+
 bool abx_err_retryable(int code)
 {
 	return code == ABX_ERATE || code == ABX_ENETWORK || code == ABX_EREMOTE ||

@@ -53,15 +53,17 @@ int abx_err_set(struct abx_err *err, int code, const char *fmt, ...) ABX_PRINTF(
 int abx_err_errno(struct abx_err *err, int errnum, const char *fmt, ...) ABX_PRINTF(3, 4);
 /* Put "context: " in front and return the code that is there. */
 int abx_err_wrap(struct abx_err *err, const char *fmt, ...) ABX_PRINTF(2, 3);
-/* Say what to do about it, and return the code that is there. */
 /* Does this text of somebody's say that a disk is full?  Then what: "No space left on device",
  * in the C library's words; else NULL. */
 const char *abx_text_of_full_disk(const char *text);
+/* Say what to do about it, and return the code that is there. */
 int abx_err_remedy(struct abx_err *err, const char *fmt, ...) ABX_PRINTF(2, 3);
 
 /* The stable name of a code in JSON ("not_found"), and the exit code it means. */
 const char *abx_err_name(int code);
 int abx_err_exit_code(int code);
+/* Of an operation that ended with `r`, < 0 with `err`: may it have been done all the same? */
+bool abx_err_may_have_happened(int r, const struct abx_err *err);
 /* Would the same request have a chance later? */
 bool abx_err_retryable(int code);
 

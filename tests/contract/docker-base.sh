@@ -135,6 +135,25 @@ context()
 	run ab prepare $P
 	like "$out" "image 'default' is prepared" 'prepare, once more'
 	is "$(left)" '4 0' 'takes away the one in whose place it comes'
+	run ab config unset docker.image
+	gone=$(ab prepare $P --status | sed -n 's/^default: \(sha256:[0-9a-f]*\),.*/\1/p')
+	docker_api DELETE "/images/$gone?force=1" >/dev/null
+	context 'echo anew >/made'
+	run ab create $P -n eight -y
+	is "$status" 0 'an image that somebody took away'
+	like "$err" '^agentbox: the image that boxes boot from is gone at docker: making it anew' \
+		'is made anew, which is said'
+	run ab exec eight -- cat /made
+	is "$out" anew 'and the box is of the new one'
+	context 'exit 9'
+	ok 'it goes' ab destroy eight -y
+	docker_api DELETE "/images/$(ab prepare $P --status |
+		sed -n 's/^default: \(sha256:[0-9a-f]*\),.*/\1/p')?force=1" >/dev/null
+	run ab create $P -n nine -y
+	is "$status" 1 'one that cannot be made anew'
+	like "$err" 'exit code 9' 'is no box, and that is why'
+	run ab list -g
+	is "$out" 'no boxes' 'and nothing is left of it'
 	for image in more bare default "$former"; do
 		ab image rm "$image" $P -y || diag "$image"
 	done >/dev/null 2>&1
