@@ -55,7 +55,7 @@ static int run(const struct job *j, const char *const *argv, struct tar_io *io, 
 {
 	const struct abx_exec req = {
 		ABX_INIT(struct abx_exec),
-		.flags = ABX_EXEC_OFFLINE,
+		.flags = ABX_EXEC_OFFLINE | (j->stdin_fd >= 0 ? ABX_EXEC_BULK : 0),
 		.argv = argv,
 		.cwd = j->cwd,
 		.user = j->user,
@@ -134,12 +134,18 @@ static void forget(const struct job *j, const char *name)
 	(void)run(&rm, argv, &nothing, NULL);
 }
 
+/* A stream is carried by the provider's own exec, if it can: what is to be unpacked may have
+ * agentbox-ctl among it. */
+static bool carries_streams(const struct abx_cloud *c)
+{
+	const uint64_t needed = ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY;
+
+	return (abx_cloud_caps(c) & needed) == needed;
+}
+
 bool abx_exec_put_asks(const struct abx_cloud *c)
 {
-	const struct abx_exec with_input = {ABX_INIT(struct abx_exec), .stdin_fd = 0};
-
-	return !c->plugin->table.put_tar && abx_exec_needs_ctl(c, &with_input) &&
-	       abx_shrink_wanted(c);
+	return !c->plugin->table.put_tar && !carries_streams(c) && abx_shrink_wanted(c);
 }
 
 /* Who does not say that it is there has none. */
@@ -253,10 +259,9 @@ int abx_exec_put_tar(struct abx_cloud *c, const struct abx_call_opts *o,
 	const char *const mkdir_argv[] = {"mkdir", "-p", "--", req->path, NULL};
 	const char *const tar_argv[] = {"tar", "-x", "-p", owner_flag(req), "-C", req->path,
 					"-f",  "-",  NULL};
-	static const struct abx_call_opts none = {0};
-	const struct abx_exec with_input = {ABX_INIT(struct abx_exec), .stdin_fd = req->fd};
+	struct abx_call_opts plain = o ? *o : (struct abx_call_opts){0};
 	struct job tar = {.c = c,
-			  .o = o ? o : &none,
+			  .o = &plain,
 			  .s = s,
 			  .op = "put_tar",
 			  .cwd = "/",
@@ -266,9 +271,9 @@ int abx_exec_put_tar(struct abx_cloud *c, const struct abx_call_opts *o,
 	struct job mkdir = tar;
 	int r = 0;
 
-	/* Its bytes would go through agentbox-ctl, which perhaps is among them. */
-	if (abx_exec_needs_ctl(c, &with_input))
+	if (!carries_streams(c))
 		return upload_and_unpack(&tar, req, err);
+	plain.plain_exec = true;
 	if (abx_shrink_wanted(c))
 		return unpack_elsewhere(&tar, req, err);
 	mkdir.stdin_fd = -1;

@@ -276,7 +276,6 @@ static const struct abx_cloud_backend backend = {
 	.exec = e2b_exec,
 	.upload = e2b_upload,
 	.download = e2b_download,
-	.put_tar = e2b_put_tar,
 	.get_tar = e2b_get_tar,
 	.snapshot_create = e2b_snapshot_create,
 	.snapshot_list = e2b_snapshot_list,

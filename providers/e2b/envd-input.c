@@ -8,9 +8,7 @@
 #include "abxsdk/clock.h"
 #include "providers/e2b/envd.h"
 
-#define CHUNK_BYTES ((size_t)64 << 10)
-/* Who has so much to say, and still more, gets a stream. */
-#define MUCH_BYTES CHUNK_BYTES
+#define CHUNK_BYTES ((size_t)256 << 10)
 /* How long a network may be away. */
 #define AWAY_MS 60000
 #define AGAIN_MS 500
@@ -205,15 +203,8 @@ static bool give_much(struct e2b_input *in, struct e2b_aside *a)
 	return r == ABX_OK;
 }
 
-static bool is_more(const struct e2b_input *in)
-{
-	struct pollfd p = {.fd = in->req->stdin_fd, .events = POLLIN};
-
-	return poll(&p, 1, 0) > 0;
-}
-
 /* 1: more may follow; 0: the end; -1: nobody is there any more. */
-static int pass_some(struct e2b_input *in, struct e2b_aside *a, char *chunk, size_t *total)
+static int pass_some(struct e2b_input *in, struct e2b_aside *a, char *chunk)
 {
 	struct pollfd p[2] = {{.fd = in->stop_fd, .events = POLLIN},
 			      {.fd = in->req->stdin_fd, .events = POLLIN}};
@@ -221,8 +212,6 @@ static int pass_some(struct e2b_input *in, struct e2b_aside *a, char *chunk, siz
 
 	if (!in->left)
 		return 0;
-	if (*total >= MUCH_BYTES && !is_pty(in) && is_more(in))
-		return give_much(in, a) ? 0 : -1;
 	if (poll(p, 2, -1) < 0)
 		return 1;
 	if (p[0].revents)
@@ -236,7 +225,6 @@ static int pass_some(struct e2b_input *in, struct e2b_aside *a, char *chunk, siz
 	if (n == 0)
 		return 0;
 	in->left -= n;
-	*total += (size_t)n;
 	return give(in, a, chunk, (size_t)n) ? 1 : -1;
 }
 
@@ -244,16 +232,18 @@ static void *stdin_main(void *arg)
 {
 	struct e2b_input *in = arg;
 	struct e2b_aside *a = in->asides[0];
+	const bool bulk = in->req->flags & ABX_EXEC_BULK && !is_pty(in);
 	char *chunk = malloc(CHUNK_BYTES);
-	size_t total = 0;
 	int more = 1;
 
 	if (!chunk) {
 		lose(in, "out of memory");
 		return NULL;
 	}
+	if (bulk)
+		more = give_much(in, a) ? 0 : -1;
 	while (more > 0)
-		more = pass_some(in, a, chunk, &total);
+		more = pass_some(in, a, chunk);
 	if (more == 0)
 		end_input(in, a);
 	explicit_bzero(chunk, CHUNK_BYTES);

@@ -94,8 +94,9 @@ struct abx_call *e2b_aside_call(struct e2b_aside *a);
 /*
  * envd-input.c: what a command is given while it runs, by threads of their own.
  *
- * What is little goes by a request each, what is much by one stream.  Only `pid` is set between
- * e2b_input_init() and e2b_input_begin().
+ * Each piece is a request, as E2B's own clients do it; with ABX_EXEC_BULK it is one stream, which
+ * somebody on the way may hold until it has ended.  Only `pid` is set between e2b_input_init() and
+ * e2b_input_begin().
  */
 struct e2b_input {
 	const struct e2b_envd *envd;

@@ -362,8 +362,8 @@ static int32_t wait_started(struct run *x, struct abx_exit *ret)
 int32_t local_exec(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		   const struct abx_exec *req, struct abx_exit *ret)
 {
-	const uint32_t known =
-		ABX_EXEC_PTY | ABX_EXEC_DETACHED | ABX_EXEC_LEAVE_RUNNING | ABX_EXEC_OFFLINE;
+	const uint32_t known = ABX_EXEC_PTY | ABX_EXEC_DETACHED | ABX_EXEC_LEAVE_RUNNING |
+			       ABX_EXEC_OFFLINE | ABX_EXEC_BULK;
 	struct run x = {
 		.s = s,
 		.call = call,

@@ -104,15 +104,10 @@ static int32_t judge(struct abx_move *m, const char *path, const struct abx_exit
 
 int32_t abx_move(struct abx_move *m, const struct abx_transfer *t)
 {
-	const struct abx_exec req = {ABX_INIT(struct abx_exec),
-				     .argv = m->argv,
-				     .cwd = "/",
-				     .user = t->owner,
-				     .stdin_fd = m->in,
-				     .control_fd = -1,
-				     .io = m,
-				     .output = on_output,
-				     .gap = on_gap};
+	const struct abx_exec req = {
+		ABX_INIT(struct abx_exec), .flags = ABX_EXEC_BULK, .argv = m->argv,  .cwd = "/",
+		.user = t->owner,	   .stdin_fd = m->in,	   .control_fd = -1, .io = m,
+		.output = on_output,	   .gap = on_gap};
 	struct abx_exit e = {ABX_INIT(struct abx_exit)};
 	int32_t r;
 

@@ -361,6 +361,7 @@ struct abx_prepare {
 #define ABX_EXEC_DETACHED UINT32_C(2)
 #define ABX_EXEC_LEAVE_RUNNING UINT32_C(4)
 #define ABX_EXEC_OFFLINE UINT32_C(8) /* it uses no network: do not wait for one */
+#define ABX_EXEC_BULK UINT32_C(16)   /* stdin is much: nobody waits for an answer to a part */
 
 /* Records on control_fd: {u16 kind, u16 a, u16 b, u16 0}, native byte order. */
 #define ABX_CTRL_RESIZE 1 /* a = rows, b = columns */
