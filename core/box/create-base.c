@@ -16,10 +16,16 @@ static struct abx_preparer preparer(const struct abx_creating *c)
 
 bool abx_create_has_own_image(const struct abx_creating *c)
 {
-	abx_autofree char *key = abx_xasprintf("%s.image", abx_cloud_name(c->cloud));
-	const char *value = abx_config_get(c->config, key, NULL);
+	static const char *const names[] = {"image", "template"};
 
-	return value && *value;
+	for (size_t i = 0; i < ABX_N_ELEMENTS(names); i++) {
+		abx_autofree char *key = abx_xasprintf("%s.%s", abx_cloud_name(c->cloud), names[i]);
+		const char *value = abx_config_get(c->config, key, NULL);
+
+		if (value && *value)
+			return true;
+	}
+	return false;
 }
 
 void abx_create_judge_base(const struct abx_creating *c, const struct abx_prepared *base)
@@ -51,8 +57,10 @@ static int make(struct abx_creating *c, const char *from, struct abx_err *err)
 
 int abx_create_make_base(struct abx_creating *c, struct abx_err *err)
 {
-	if (c->image || c->origin.point.ref || !(abx_cloud_caps(c->cloud) & ABX_CAP_NEEDS_BASE) ||
-	    abx_create_has_own_image(c))
+	const uint64_t caps = abx_cloud_caps(c->cloud);
+
+	if (c->image || c->origin.point.ref || !(caps & ABX_CAP_NEEDS_BASE) ||
+	    (caps & ABX_CAP_BASE_ASKED) || abx_create_has_own_image(c))
 		return 0;
 	abx_note("no image is prepared at %s yet: making one of " ABX_PREPARE_FROM
 		 ", once; this takes minutes",
@@ -63,11 +71,11 @@ int abx_create_make_base(struct abx_creating *c, struct abx_err *err)
 int abx_create_replace_base(struct abx_creating *c, struct abx_err *err)
 {
 	const struct abx_preparer p = preparer(c);
+	const uint64_t caps = abx_cloud_caps(c->cloud);
 	int r;
 
-	if (!c->base_from || c->origin.point.ref ||
-	    !(abx_cloud_caps(c->cloud) & ABX_CAP_NEEDS_BASE) ||
-	    abx_prepare_is_there(&p, c->image) != 0)
+	if (!c->base_from || c->origin.point.ref || !(caps & ABX_CAP_NEEDS_BASE) ||
+	    (caps & ABX_CAP_BASE_ASKED) || abx_prepare_is_there(&p, c->image) != 0)
 		return 0;
 	abx_note("the image that boxes boot from is gone at %s: making it anew, of %s; this takes "
 		 "minutes",

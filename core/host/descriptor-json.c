@@ -23,6 +23,7 @@ static const struct {
 	{ABX_CAP_TIMEOUT_ADDS, "timeout_adds"},
 	{ABX_CAP_TIMEOUT_IDLE, "timeout_idle"},
 	{ABX_CAP_NEEDS_BASE, "needs_base"},
+	{ABX_CAP_BASE_ASKED, "base_asked"},
 	{ABX_CAP_READ_ONLY, "read_only"},
 	{ABX_CAP_HOST_REACHED, "host_reached"},
 	{ABX_CAP_READY, "ready"},

@@ -219,7 +219,10 @@ OPTION(sandbox_url, "sandbox_url", ABX_OPT_STRING, 0, "E2B_SANDBOX_URL", NULL,
 OPTION(template, "template", ABX_OPT_STRING, ABX_OPT_PER_BOX | ABX_OPT_WORKSPACE_OK, "E2B_TEMPLATE",
        NULL, "template of boxes that ask for none (default: what prepare made)");
 OPTION(size, "size", ABX_OPT_STRING, 0, "AGENTBOX_E2B_SIZE", NULL,
-       "CPU-MEMORY of templates that prepare builds: 2-4 is 2 vCPUs and 4 GiB (default: 2-2)");
+       "CPU-MEMORY of templates that prepare builds: 2-4 is 2 vCPUs and 4 GiB (default: what the "
+       "service gives)");
+OPTION(packages, "packages", ABX_OPT_LIST, 0, "AGENTBOX_E2B_PACKAGES", NULL,
+       "Debian packages of templates that prepare builds (default: what an agent needs)");
 OPTION(timeout, "timeout", ABX_OPT_DURATION, ABX_OPT_PER_BOX | ABX_OPT_WORKSPACE_OK,
        "AGENTBOX_E2B_TIMEOUT", "45m", "how long a box lives without being used");
 OPTION(on_timeout, "on_timeout", ABX_OPT_STRING, ABX_OPT_PER_BOX, "AGENTBOX_E2B_ON_TIMEOUT",
@@ -242,20 +245,33 @@ OPTION(sandbox_id, "sandbox_id", ABX_OPT_STRING, ABX_OPT_PER_BOX, "AGENTBOX_E2B_
 OPTION(debug, "debug", ABX_OPT_BOOL, 0, "E2B_DEBUG", "false",
        "control plane at localhost:3000 and envd at localhost:49983");
 
-static const struct abx_option *const options[] = {
-	&option_api_key,     &option_access_token, &option_domain,
-	&option_api_url,     &option_sandbox_url,  &option_template,
-	&option_size,	     &option_timeout,	   &option_on_timeout,
-	&option_auto_resume, &option_on_destroy,   &option_ready_timeout,
-	&option_keep_alive,  &option_cwd,	   &option_private_urls,
-	&option_sandbox_id,  &option_debug,	   NULL};
+static const struct abx_option *const options[] = {&option_api_key,
+						   &option_access_token,
+						   &option_domain,
+						   &option_api_url,
+						   &option_sandbox_url,
+						   &option_template,
+						   &option_size,
+						   &option_timeout,
+						   &option_on_timeout,
+						   &option_auto_resume,
+						   &option_on_destroy,
+						   &option_ready_timeout,
+						   &option_keep_alive,
+						   &option_cwd,
+						   &option_private_urls,
+						   &option_sandbox_id,
+						   &option_packages,
+						   &option_debug,
+						   NULL};
 
 static const struct abx_cloud_backend backend = {
 	ABX_BACKEND_PREFIX("e2b", E2B_VERSION),
 	.summary = "Boxes as sandboxes of E2B",
 	.homepage = "https://e2b.dev",
 	.caps = ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY |
-		ABX_CAP_MEMORY_PAUSE | ABX_CAP_TIMEOUT_IDLE,
+		ABX_CAP_MEMORY_PAUSE | ABX_CAP_NEEDS_BASE | ABX_CAP_BASE_ASKED |
+		ABX_CAP_TIMEOUT_IDLE | ABX_CAP_READY,
 	.thread_model = ABX_THREADS_PARALLEL,
 	.options = options,
 	.init = e2b_init,
@@ -263,6 +279,9 @@ static const struct abx_cloud_backend backend = {
 	.session_close = e2b_session_close,
 	.verify = e2b_verify,
 	.doctor = e2b_doctor,
+	.prepare = e2b_prepare,
+	.image_list = e2b_image_list,
+	.image_delete = e2b_image_delete,
 	.provision = e2b_provision,
 	.get = e2b_get,
 	.list = e2b_list,

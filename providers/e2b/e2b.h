@@ -195,6 +195,12 @@ int32_t e2b_snapshot_list(struct abx_session *s, struct abx_call *call,
 int32_t e2b_snapshot_exists(struct abx_session *s, struct abx_call *call, const char *ref);
 int32_t e2b_snapshot_delete(struct abx_session *s, struct abx_call *call, const char *ref);
 
+/* build.c */
+int32_t e2b_prepare(struct abx_session *s, struct abx_call *call, const struct abx_prepare *p);
+int32_t e2b_image_list(struct abx_session *s, struct abx_call *call,
+		       const struct abx_list_req *req);
+int32_t e2b_image_delete(struct abx_session *s, struct abx_call *call, const char *ref);
+
 /* removed.c: what is to go, and stays for as long as sandboxes stand on it. */
 int32_t e2b_remove(struct abx_session *s, struct abx_call *call, const char *ref);
 bool e2b_removed_is(const struct abx_session *s, const char *ref);

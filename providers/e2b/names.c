@@ -41,12 +41,49 @@ static bool take_install(const char *text, char out[40])
 	return n == INSTALL_LEN;
 }
 
+/* Names of images have colons, which tags have not: "_c", and "__" for what begins that. */
+static bool escape(const char *name, char out[E2B_NAME_PART])
+{
+	size_t n = 0;
+
+	for (; *name; name++) {
+		if (n + 3 > E2B_NAME_PART)
+			return false;
+		if (*name == ':' || *name == '_')
+			out[n++] = '_';
+		out[n++] = *name == ':' ? 'c' : *name;
+	}
+	out[n] = '\0';
+	return true;
+}
+
+static void unescape(char *name)
+{
+	char *to = name;
+
+	for (; *name; name++) {
+		if (*name == '_' && name[1]) {
+			name++;
+			*to++ = *name == 'c' ? ':' : *name;
+		} else {
+			*to++ = *name;
+		}
+	}
+	*to = '\0';
+}
+
 bool e2b_name_make(enum e2b_kind kind, const struct abx_kv *labels, uint32_t n, char out[132])
 {
 	const char *attempt = label(labels, n, "agentbox.attempt");
 	const char *box = label(labels, n, "agentbox.box");
 	const char *name = label(labels, n, "agentbox.name");
-	char install[40], tag[2 * E2B_NAME_PART];
+	char install[40], tag[2 * E2B_NAME_PART], escaped[E2B_NAME_PART];
+
+	if (!escape(name, escaped))
+		return false;
+	name = escaped;
+	if (kind == E2B_TEMPLATE)
+		box = "";
 
 	if (!take_install(label(labels, n, "agentbox.install"), install) ||
 	    !is_of(attempt, HEX, 18) || (*box && !is_of(box, HEX, 16)) ||
@@ -99,7 +136,8 @@ bool e2b_name_parse(enum e2b_kind kind, const char *text, struct e2b_name *ret)
 		(void)snprintf(ret->box, sizeof(ret->box), "%.*s", (int)(len < 39 ? len : 39), at);
 		at += len + (at[len] == '.');
 	}
-	(void)snprintf(ret->name, sizeof(ret->name), "%s", at);
+	(void)snprintf(ret->name, sizeof(ret->name), "%.63s", at);
+	unescape(ret->name);
 	add(ret, "agentbox", "true");
 	add(ret, "agentbox.install", ret->install);
 	add(ret, "agentbox.attempt", ret->attempt);

@@ -473,6 +473,8 @@ struct abx_policy { /* set_egress, set_inbound */
 /* Commands run as soon as provision, start and resume have returned: nobody has to wait for it.
  * So it is with ABX_CAP_LOCAL. */
 #define ABX_CAP_READY (UINT64_C(1) << 16)
+/* With NEEDS_BASE: one is only prepared when somebody asks for that. */
+#define ABX_CAP_BASE_ASKED (UINT64_C(1) << 17)
 
 /* thread_model; gaps leave room for models in between */
 #define ABX_THREADS_SERIAL 1000	  /* one operation at a time in the whole provider */
