@@ -73,7 +73,7 @@ for kind in lose truncate; do
 done
 is "$(sandboxes)" "$before" 'nothing is left'
 e2b_order '{"method": "POST", "path": "/v2/sandboxes", "kind": "status", "status": 503, "count": 1,
-	"body": "{\"code\":503,\"message\":\"none\",\"error_code\":\"sandbox_no_compatible_node\"}"}'
+	"body": "{\"code\":503,\"message\":\"none\",\"error_code\":\"sandbox_create_failed\"}"}'
 ok 'no room once' ab create -n two -y
 e2b_mend
 e2b_order '{"method": "POST", "path": "/v2/sandboxes", "kind": "status", "status": 429, "count": 1,
