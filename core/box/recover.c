@@ -370,7 +370,8 @@ void abx_recover_abandoned(struct abx_app *app, const char *provider)
 	struct abx_err why = ABX_ERR_INIT;
 
 	if (finish_boxes(app, ABX_RECOVER_PRUNE, provider, &found, &why) < 0 ||
-	    abx_recover_attempts(app, ABX_RECOVER_PRUNE, provider, &found, &why) < 0)
+	    abx_recover_attempts(app, ABX_RECOVER_PRUNE, provider, &found, &why) < 0 ||
+	    sweep_dir(app, "tmp", ABX_RECOVER_PRUNE, &found, &why) < 0)
 		abx_log(ABX_LOG_INFO, "recover", "%s", why.text);
 	for (size_t i = 0; i < found.len; i++) {
 		const struct abx_leftover *one = &found.items[i];

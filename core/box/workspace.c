@@ -19,6 +19,12 @@ static int find(const char *given, char **ret, struct abx_err *err)
 	abx_quote_text(given, shown, sizeof(shown));
 	if (!*given)
 		return abx_err_set(err, ABX_EUSAGE, "workspace '': the path is empty");
+	/* It may have a password in it. */
+	if (strstr(given, "://") && access(given, F_OK) < 0) {
+		(void)abx_err_set(err, ABX_EUSAGE,
+				  "workspace: an address, and create takes a directory");
+		return abx_err_remedy(err, "git clone it, and name the clone with -w");
+	}
 	path = realpath(given, NULL);
 	if (!path || stat(path, &st) < 0)
 		return abx_err_errno(err, errno, "workspace '%s'", shown);

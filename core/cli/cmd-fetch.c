@@ -99,6 +99,7 @@ static cJSON *repo_json(const struct abx_fetched_repo *r, const char *ref)
 	abx_json_text(o, "box_branch", r->branch);
 	abx_json_text(o, "under_way", r->under_way);
 	(void)cJSON_AddNumberToObject(o, "uncommitted", (double)r->uncommitted);
+	(void)cJSON_AddNumberToObject(o, "stashes", (double)r->stashes);
 	abx_json_text(o, "problem", r->problem);
 	return o;
 }
@@ -164,10 +165,11 @@ static void print_repo(struct abx_buf *b, const struct abx_fetched_repo *r, cons
 /* What is in the box and not in its commits. */
 static void note(const struct abx_fetched *f, const char *name)
 {
-	unsigned long long uncommitted = 0;
+	unsigned long long uncommitted = 0, stashes = 0;
 
 	for (size_t i = 0; i < f->len; i++) {
 		uncommitted += f->items[i].uncommitted;
+		stashes += f->items[i].stashes;
 		if (f->items[i].under_way)
 			abx_note("%s is under way in the box; its commits so far were fetched",
 				 f->items[i].under_way);
@@ -177,6 +179,10 @@ static void note(const struct abx_fetched *f, const char *name)
 	if (uncommitted)
 		abx_note("%llu file%s not committed in the box (agentbox download %s)", uncommitted,
 			 uncommitted == 1 ? " is" : "s are", name);
+	if (stashes)
+		abx_note("%llu stash%s in the box (git stash branch NAME there makes commits of "
+			 "one)",
+			 stashes, stashes == 1 ? " stays" : "es stay");
 }
 
 static int report(const struct job *job, const char *name, struct abx_err *err)

@@ -156,6 +156,30 @@ static void print_branch(const struct abx_synced *s, bool dry)
 	print_paths(&s->unmerged, ": its commits conflict");
 }
 
+/* The box began with a repository, and has none now that could take commits. */
+static bool no_commits(const struct abx_synced *s)
+{
+	return s->why && strcmp(s->branch, "none") == 0;
+}
+
+static int say_left(const struct abx_synced *s, const char *name, struct abx_err *err)
+{
+	char text[300];
+
+	if (no_commits(s)) {
+		abx_show_text(s->why, text, sizeof(text));
+		(void)abx_err_set(err, ABX_EIO,
+				  "sync: box '%s': no commits went there, git in the box does not "
+				  "take its repository: %s",
+				  name, text);
+		return abx_err_remedy(err, "mend it there, or agentbox create makes a new box");
+	}
+	abx_quote_text(s->host_ref ? s->host_ref : "", text, sizeof(text));
+	(void)abx_err_set(err, ABX_EIO, "sync: box '%s': its branch stays where it is", name);
+	return abx_err_remedy(err, "agentbox exec %s -- git merge %s, or sync again later", name,
+			      text);
+}
+
 static int report(const struct job *job, const char *name, struct abx_err *err)
 {
 	const struct abx_synced *s = &job->got;
@@ -164,13 +188,13 @@ static int report(const struct job *job, const char *name, struct abx_err *err)
 
 	if (job->cli->json) {
 		r = report_json(job, err);
-		return r < 0 ? r : s->conflicts.len || left;
+		return r < 0 ? r : s->conflicts.len || left || no_commits(s);
 	}
 	print_paths(&s->taken, "");
 	print_paths(&s->conflicts, ": changed in the box too: the box's stays");
 	print_branch(s, job->dry);
 	if (!s->taken.len && !s->conflicts.len && strcmp(s->branch, "forward") != 0 &&
-	    strcmp(s->branch, "merged") != 0 && !left)
+	    strcmp(s->branch, "merged") != 0 && !left && !no_commits(s))
 		return abx_out_line(err, "box '%s' is up to date", name);
 	r = abx_out_line(err, "%zu file%s %sbrought into box '%s'", s->taken.len,
 			 s->taken.len == 1 ? "" : "s", job->dry ? "would be " : "", name);
@@ -179,10 +203,7 @@ static int report(const struct job *job, const char *name, struct abx_err *err)
 				   "sync: box '%s': %zu files were changed here and "
 				   "in the box",
 				   name, s->conflicts.len);
-	if (r == 0 && left)
-		return abx_err_set(err, ABX_EIO, "sync: box '%s': its branch stays where it is",
-				   name);
-	return r;
+	return r == 0 && (left || no_commits(s)) ? say_left(s, name, err) : r;
 }
 
 static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)

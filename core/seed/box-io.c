@@ -146,8 +146,12 @@ int abx_box_script_error(const char *what, int code, const struct abx_buf *stder
 				  "%s: git status in the box is not that of the workspace", what);
 		return abx_err_remedy(err, "try again when nothing writes to the workspace");
 	case ABX_SCRIPT_NO_RECORD:
-		return abx_err_set(err, ABX_ENOTFOUND,
-				   "%s: the box has no record of what was put into it", what);
+	case ABX_SCRIPT_BAD_RECORD:
+		(void)abx_err_set(err, code == ABX_SCRIPT_NO_RECORD ? ABX_ENOTFOUND : ABX_ECORRUPT,
+				  "%s: the box's record of what was put into it is %s", what,
+				  code == ABX_SCRIPT_NO_RECORD ? "not there" : "damaged");
+		return abx_err_remedy(err, "agentbox fetch brings its commits, agentbox cp its "
+					   "files");
 	default:
 		abx_last_line(text, line, sizeof(line));
 		(void)abx_err_set(err, ABX_EREMOTE, "%s: in the box: %s", what, line);

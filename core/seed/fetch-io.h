@@ -20,7 +20,7 @@ struct abx_fetch_reader {
 	struct abx_fetched *out;
 	struct abx_err *err;
 	struct abx_buf field;
-	char *fields[8];
+	char *fields[9];
 	unsigned int n_fields;
 	uint64_t left, bytes; /* of the pack that comes; so far */
 	int fd;

@@ -11,7 +11,7 @@
 #include "core/util/room.h"
 
 #define FIELD_MAX 8192
-#define N_FIELDS 7 /* repo PATH HEAD BRANCH UNDER-WAY UNCOMMITTED SIZE */
+#define N_FIELDS 8 /* repo PATH HEAD BRANCH UNDER-WAY UNCOMMITTED STASHES SIZE */
 
 void abx_fetch_reader_init(struct abx_fetch_reader *r, const struct abx_fetch_ask *ask,
 			   struct abx_fetched *out, struct abx_err *err)
@@ -90,6 +90,16 @@ static int open_pack(struct abx_fetch_reader *r)
 	return r->fd < 0 ? abx_err_errno(r->err, errno, "fetch: write '%s'", path) : 0;
 }
 
+static void set_problem(struct abx_fetched_repo *repo, const char *why)
+{
+	char shown[300];
+
+	abx_show_text(why, shown, sizeof(shown));
+	repo->problem =
+		abx_xasprintf("git in the box does not take the repository there: %s", shown);
+	repo->remedy = abx_xstrdup("mend it there; agentbox download brings the files");
+}
+
 static int take_repo(struct abx_fetch_reader *r)
 {
 	const uint64_t max = r->ask->max_bytes ? r->ask->max_bytes : ABX_FETCH_BYTES_MAX;
@@ -100,7 +110,8 @@ static int take_repo(struct abx_fetch_reader *r)
 
 	if (!is_known_place(r, f[1]) || (!id && strcmp(f[2], "-") != 0 && strcmp(f[2], "?") != 0) ||
 	    !abx_parse_u64(f[5], UINT32_MAX, &repo.uncommitted) ||
-	    !abx_parse_u64(f[6], (uint64_t)INT64_MAX, &repo.pack_bytes) || (!id && repo.pack_bytes))
+	    !abx_parse_u64(f[6], UINT32_MAX, &repo.stashes) ||
+	    !abx_parse_u64(f[7], (uint64_t)INT64_MAX, &repo.pack_bytes) || (!id && repo.pack_bytes))
 		return nonsense(r);
 	if (r->out->len >= ABX_FETCH_REPOS_MAX)
 		return abx_err_set(r->err, ABX_EPROTO,
@@ -115,11 +126,12 @@ static int take_repo(struct abx_fetch_reader *r)
 	}
 	r->bytes += r->left = repo.pack_bytes;
 	repo.path = abx_xstrdup(f[1]);
-	repo.branch = *f[3] ? abx_xstrdup(f[3]) : NULL;
+	if (f[2][0] == '?')
+		set_problem(&repo, f[3]);
+	else
+		repo.branch = *f[3] ? abx_xstrdup(f[3]) : NULL;
 	repo.under_way = operation(f[4]);
 	repo.new_id = id ? abx_xstrdup(f[2]) : NULL;
-	if (f[2][0] == '?')
-		repo.problem = abx_xstrdup("it is not a repository any more in the box");
 	r->out->items = abx_xreallocarray(r->out->items, r->out->len + 1, sizeof(repo));
 	r->out->items[r->out->len++] = repo;
 	drop_fields(r);

@@ -11,6 +11,7 @@
 
 #define LOG_MAX ((size_t)4 << 20)
 #define STDERR_MAX ((size_t)1 << 20)
+#define DOWNLOAD_REMEDY "agentbox download brings the files"
 
 const char *abx_fetch_result_name(enum abx_fetch_result result)
 {
@@ -206,7 +207,7 @@ int abx_fetch_io(const struct abx_box_io *io, const struct abx_fetch_ask *ask,
 	r = abx_fetch_host_open(ask->workspace, "", spool, &root, err);
 	if (r == ABX_ENOTFOUND) {
 		(void)abx_err_set(err, ABX_ENOTSUP, "fetch: '%s' is not a git repository", shown);
-		return abx_err_remedy(err, "agentbox download brings the files");
+		return abx_err_remedy(err, DOWNLOAD_REMEDY);
 	}
 	if (r < 0)
 		return abx_err_wrap(err, "fetch");
@@ -214,8 +215,10 @@ int abx_fetch_io(const struct abx_box_io *io, const struct abx_fetch_ask *ask,
 	abx_fetch_host_close(&root);
 	if (r == 0)
 		r = ask_box(io, ask, &known, &f, err);
-	if (r == 0 && !f.len)
-		r = abx_err_set(err, ABX_ESTATE, "fetch: there is no git repository in the box");
+	if (r == 0 && !f.len) {
+		(void)abx_err_set(err, ABX_ESTATE, "fetch: there is no git repository in the box");
+		r = abx_err_remedy(err, DOWNLOAD_REMEDY);
+	}
 	if (r < 0) {
 		abx_fetched_release(&f);
 		return r;

@@ -48,6 +48,7 @@ struct abx_fetched_repo {
 	char *branch;	       /* in the box, or NULL when detached */
 	const char *under_way; /* "a rebase", "a merge", ... or NULL */
 	uint64_t uncommitted;  /* files in the box */
+	uint64_t stashes;      /* in the box, which stay there */
 	char *old_id, *new_id; /* of the ref; NULL: none */
 	uint64_t commits;      /* new ones */
 	char **subjects;       /* "ID subject" of the newest, newest first, not printable as such */

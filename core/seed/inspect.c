@@ -242,6 +242,13 @@ static void note_lacks(struct abx_seed *s, const struct abx_seed_repo *r)
 		abx_seed_note(s, "submodule '%s' is not checked out here: it is empty in the box",
 			      shown);
 	}
+	if (!r->want.clean && abx_seed_repo_stashes(r)) {
+		abx_quote_text(*r->path ? r->path : ".", shown, sizeof(shown));
+		abx_seed_note(s,
+			      "what git stash keeps in '%s' stays here (git stash apply, or "
+			      "git stash branch NAME, before)",
+			      shown);
+	}
 	if (!r->attrs.filter)
 		return;
 	abx_quote_text(r->attrs.filter, shown, sizeof(shown));

@@ -143,6 +143,14 @@ bool abx_seed_repo_packs(const struct abx_seed_repo *r, const char *const texts[
 	return found;
 }
 
+bool abx_seed_repo_stashes(const struct abx_seed_repo *r)
+{
+	static const char *const packed[] = {" refs/stash\n", NULL};
+	abx_autofree char *path = abx_xasprintf("%s/refs/stash", r->place.common_dir);
+
+	return access(path, F_OK) == 0 || abx_seed_repo_packs(r, packed);
+}
+
 /* Is there any such ref?  Looking is cheaper than asking git. */
 static bool refs_matter(const struct abx_seed_repo *r)
 {

@@ -18,8 +18,9 @@
 
 #define ABX_SCRIPT_FAILED 90
 #define ABX_SCRIPT_NO_GIT 91
-#define ABX_SCRIPT_DIFFERS 92	/* found here: git status in the box is not the host's */
-#define ABX_SCRIPT_NO_RECORD 93 /* there is no seed.git (any more) */
+#define ABX_SCRIPT_DIFFERS 92	 /* found here: git status in the box is not the host's */
+#define ABX_SCRIPT_NO_RECORD 93	 /* there is no seed.git (any more) */
+#define ABX_SCRIPT_BAD_RECORD 94 /* what it began with is not in it any more */
 
 /* After the stream: DIR, then for each repository (or the plain workspace) PATH
  * git|partial|plain BASE clean|dirty|assumed|raw.  stdout: the box's `git status` of each (not
@@ -45,9 +46,10 @@ extern const char abx_script_diff[];
 extern const char abx_script_contents[];
 
 /* DIR.  stdin: commits that the host has, one a line.  stdout: for each repository "repo", its
- * PATH in the workspace, HEAD's commit (- before the first, ? when it is broken), its BRANCH or
- * nothing, what is under way or nothing, the number of files that are not committed, the SIZE of
- * a thin pack, each ended by NUL, and the pack; at last "end" and NUL. */
+ * PATH in the workspace, HEAD's commit (- before the first; ? when git does not take it, and then
+ * why in place of the branch), its BRANCH or nothing, what is under way or nothing, the number of
+ * files that are not committed, that of stashes, the SIZE of a thin pack, each ended by NUL, and
+ * the pack; at last "end" and NUL. */
 extern const char abx_script_fetch[];
 
 /* DIR SEED-TREE dry|do HEAD (or -) BRANCH raw|dirty.  stdin: a tar stream with "old", "new" and

@@ -108,6 +108,8 @@ bool abx_seed_repo_is_outdated(const struct abx_seed_repo *r);
 void abx_seed_repo_free(struct abx_seed_repo *r);
 /* Does its packed-refs have one of these texts, the last of which is NULL? */
 bool abx_seed_repo_packs(const struct abx_seed_repo *r, const char *const texts[]);
+/* Does git stash keep something there? */
+bool abx_seed_repo_stashes(const struct abx_seed_repo *r);
 
 /* pack.c: git that reads the repository and writes into r->spool; and pack-objects of what the box
  * needs, into r->spool. */

@@ -199,8 +199,11 @@ static int ask_box(struct sync *s, const struct abx_box_io *io, struct abx_synce
 	if (code)
 		return abx_box_script_error("sync", code, &said, err);
 	r = take_answer(&answer, ret, err);
+	if (r == 0 && !head && strcmp(ret->branch, "none") != 0)
+		r = nonsense(err);
 	ret->head = abx_xstrdup_null(head);
-	ret->host_ref = head ? abx_xasprintf("host/%s", name) : NULL;
+	if (r == 0 && strcmp(ret->branch, "none") != 0)
+		ret->host_ref = abx_xasprintf("host/%s", name);
 	ret->base_moved = r == 0 && head && strcmp(ret->branch, "left") != 0 &&
 			  strcmp(ret->branch, "none") != 0;
 	return r;

@@ -22,9 +22,9 @@ struct abx_synced {
 	struct abx_strv conflicts; /* paths that both changed: the box's stay */
 	struct abx_strv unmerged;  /* paths in which commits do not go together */
 	char *branch;		   /* of the box: none, same, forward, merged or left */
-	char *why;		   /* it is left; or NULL */
+	char *why;		   /* it is left, or none though the box began with one; or NULL */
 	char *head;		   /* the host's commit, or NULL */
-	char *host_ref;		   /* where it is in the box: "host/main", or NULL */
+	char *host_ref;		   /* where it is in the box: "host/main"; NULL: it is not */
 	char *seed_tree;
 	bool base_moved; /* `head` is now what the box goes on from */
 };

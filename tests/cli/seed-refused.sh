@@ -37,6 +37,9 @@ ok 'a workspace that ignores AGENTBOX_HOME' ab create --provider mock -w "$T/hou
 run ab exec in -- ls -A /workspace
 unlike "$out" '^\.agentbox$' 'AGENTBOX_HOME stays here'
 ok 'the box is gone' ab destroy in -y
+one_line_error 2 'create takes a directory \(git clone' 'B022 an address is refused' \
+	ab create --provider mock -w https://ada:secret@127.0.0.1:1/x.git -n x -y
+unlike "$err" secret 'and not repeated'
 is "$(ab list -g --json)" '[]' 'no box was made'
 is "$(find "$AGENTBOX_HOME/tmp" "$AGENTBOX_HOME/boxes" -mindepth 1 2>/dev/null | head -n 3)" '' \
 	'nothing is left of them here'

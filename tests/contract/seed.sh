@@ -4,7 +4,8 @@
 #
 # Points begin with the id of the case in the list of what people met with tools of this kind, or
 # with "state".  Cases of that list that are not here, and why:
-#	B022  from a URL: create takes a directory; a create that fails is here
+#	B022  from a URL: create takes a directory and refuses an address, which
+#	      tests/cli/seed-refused.sh shows; a create that fails is here
 #	B037  mounts are an option of create, tested with the others (tests/cli/create-options.sh)
 #	B044  there is no export of a checkpoint; one function unpacks everything that comes from a
 #	      box (core/util/archive.h), which tests/cli/style-code.sh looks after

@@ -310,7 +310,7 @@ START_TEST(no_record_in_the_box)
 	begin(ONE);
 	in_box("rm -rf ~/.agentbox");
 	ck_assert_int_eq(abx_back_changes_io(&io, &back, &changes, &unit_err), ABX_ENOTFOUND);
-	unit_has(unit_err.text, "no record");
+	unit_has(unit_err.text, "record of what was put into it is not there");
 }
 END_TEST
 

@@ -201,21 +201,21 @@ START_TEST(test_hostile_answers)
 	ANSWER("junk\0", ABX_EPROTO, "not understood");
 	ANSWER("end\0more", ABX_EPROTO, "not understood");
 	ANSWER("end\0", ABX_ESTATE, "no git repository in the box");
-	ANSWER("repo\0sub\0" ID "\0\0\0000\0000\0end\0", ABX_EPROTO, "not understood");
-	ANSWER("repo\0\0" ID "\0\0\0000\0-1\0end\0", ABX_EPROTO, "not understood");
-	ANSWER("repo\0\0main\0\0\0000\0000\0end\0", ABX_EPROTO, "not understood");
-	ANSWER("repo\0\0" ID "\0\0\0000\00099\0short", ABX_EPROTO, "breaks off");
-	ANSWER("repo\0\0" ID "\0\0\0000\0009000000000000\0", ABX_EPROTO, "more than 8192 MiB");
-	ANSWER("repo\0\0" ID "\0\0\0000\0000\0repo\0../x\0" ID "\0\0\0000\0000\0end\0", ABX_EPROTO,
-	       "not understood");
-	ANSWER("repo\0\0" ID "\0\0\0000\0000\0repo\0.git\0" ID "\0\0\0000\0000\0end\0", ABX_EPROTO,
-	       "not understood");
+	ANSWER("repo\0sub\0" ID "\0\0\0000\0000\0000\0end\0", ABX_EPROTO, "not understood");
+	ANSWER("repo\0\0" ID "\0\0\0000\0000\0-1\0end\0", ABX_EPROTO, "not understood");
+	ANSWER("repo\0\0main\0\0\0000\0000\0000\0end\0", ABX_EPROTO, "not understood");
+	ANSWER("repo\0\0" ID "\0\0\0000\0000\00099\0short", ABX_EPROTO, "breaks off");
+	ANSWER("repo\0\0" ID "\0\0\0000\0000\0009000000000000\0", ABX_EPROTO, "more than 8192 MiB");
+	ANSWER("repo\0\0" ID "\0\0\0000\0000\0000\0repo\0../x\0" ID "\0\0\0000\0000\0000\0end\0",
+	       ABX_EPROTO, "not understood");
+	ANSWER("repo\0\0" ID "\0\0\0000\0000\0000\0repo\0.git\0" ID "\0\0\0000\0000\0000\0end\0",
+	       ABX_EPROTO, "not understood");
 	/* A commit that is not there, and a pack that is none. */
-	seed_faults.answer = "repo\0\0" ID "\0\0\0000\0000\0end\0";
-	seed_faults.answer_len = 5 + 1 + 41 + 1 + 1 + 2 + 2 + 4;
+	seed_faults.answer = "repo\0\0" ID "\0\0\0000\0000\0000\0end\0";
+	seed_faults.answer_len = 5 + 1 + 41 + 1 + 1 + 2 + 2 + 2 + 4;
 	refused(REF, "its commits are refused");
-	seed_faults.answer = "repo\0\0" ID "\0\0\0000\0004\0junkend\0";
-	seed_faults.answer_len = 5 + 1 + 41 + 1 + 1 + 2 + 2 + 4 + 4;
+	seed_faults.answer = "repo\0\0" ID "\0\0\0000\0000\0004\0junkend\0";
+	seed_faults.answer_len = 5 + 1 + 41 + 1 + 1 + 2 + 2 + 2 + 4 + 4;
 	refused(REF, "its commits are refused");
 	sh("git fsck --strict && ! git rev-parse -q --verify agentbox/one");
 }

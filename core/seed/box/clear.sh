@@ -6,12 +6,10 @@ if [ -z "$mounts" ]; then
 	exit 0
 fi
 set --
-while IFS= read -r mount && [ -n "$mount" ]; do
-	name=$(pattern "$(mount_name "$mount")")
+for mount in $mounts; do
+	mounted "$mount" && name=$(pattern "$sub.") || continue
 	set -- "$@" ! -path "./${name%.}" ! -path "./${name%.}/*"
-done <<-END
-	$mounts
-END
+done
 find . ! -name . ! -type d "$@" -exec rm -f -- {} + || fail "cannot empty $PWD"
 # Those on the way to a mount stay.
 find . -depth ! -name . -type d "$@" -exec rmdir -- {} + 2>/dev/null || :

@@ -28,16 +28,15 @@ pack() {
 }
 
 say() {
-	printf 'repo\000%s\000%s\000%s\000%s\000%s\000%s\000' "$path" "$@" || exit 90
+	printf 'repo\000%s\000%s\000%s\000%s\000%s\000%s\000%s\000' "$path" "$@" || exit 90
 }
 
 one() {
-	cd "$at" 2>/dev/null && [ -e .git ] || return 0
-	git_dir=$(git rev-parse --absolute-git-dir) || {
-		[ -n "$path" ] || exit 90
-		say '?' '' '' 0 0
+	cd "$at" 2>/dev/null || return 0
+	if ! usable; then
+		[ -z "$broken" ] || say '?' "$broken" '' 0 0 0
 		return 0
-	}
+	fi
 	head=$(git rev-parse --verify -q 'HEAD^{commit}') || head=-
 	branch=$(git symbolic-ref -q --short HEAD) || branch=
 	under_way=
@@ -48,9 +47,10 @@ one() {
 	dirty=$(git status --porcelain -z --no-renames --untracked-files=all \
 		--ignore-submodules=dirty | tr '\n\000' ' \n' | sed '/^?? .*\/$/d' | wc -l) ||
 		exit 90
+	stashes=$(git stash list --format=%h | wc -l) || stashes=0
 	: >"$tmp/pack"
 	[ "$head" = - ] || pack
-	say "$head" "$branch" "$under_way" $((dirty)) $(($(wc -c <"$tmp/pack")))
+	say "$head" "$branch" "$under_way" $((dirty)) $((stashes)) $(($(wc -c <"$tmp/pack")))
 	cat "$tmp/pack" || exit 90
 }
 

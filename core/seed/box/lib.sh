@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2154,SC2089,SC2090
 # Common to the scripts that run inside a box; $1 is the workspace.
 LC_ALL=C GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 GIT_PAGER=cat
 # zlib takes 268 KiB for each object, which glibc would give back each time.
@@ -7,6 +7,9 @@ MALLOC_TRIM_THRESHOLD_=67108864
 export LC_ALL GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT GIT_PAGER MALLOC_TRIM_THRESHOLD_
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR
 unset GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_NAMESPACE GIT_EXTERNAL_DIFF
+# Hooks and monitors in the box are for whoever works there.  This way all versions of git have.
+GIT_CONFIG_PARAMETERS="'core.hooksPath=/dev/null' 'core.fsmonitor='"
+export GIT_CONFIG_PARAMETERS
 umask 077
 cd "$1" || exit 90
 dir=$PWD
@@ -16,19 +19,22 @@ fail() {
 }
 [ -n "${HOME-}" ] || fail 'HOME is not set in the box'
 
-# What is mounted below the workspace is not of the project: its paths there, one a line, as
-# /proc writes them, where the box has mounts at all.
+# What is mounted below the workspace is not of the project: its paths there, as words: /proc writes
+# blanks as \040, and so are those written that stand for more.  Few boxes have mounts.
 mounts=
-[ -z "${AGENTBOX_MOUNTS-}" ] || while read -r _ _ _ _ mount _; do
-	case $mount in
-	"$dir"/?*) mounts="$mounts${mount#"$dir"/}
-" ;;
-	esac
-done 2>/dev/null </proc/self/mountinfo
+[ -z "${AGENTBOX_MOUNTS-}" ] || mounts=$(while read -r _ _ _ _ mount _; do
+	case $mount in "$dir"/?*) printf '%s\n' "${mount#"$dir"/}" ;; esac
+done 2>/dev/null </proc/self/mountinfo |
+	sed -e 's/\*/\\052/g' -e 's/?/\\077/g' -e 's/\[/\\133/g')
 
-# mount_name MOUNT: as it is called, and a dot.
-mount_name() {
-	printf '%b.' "$(printf %s "$1" | sed 's/\\/\\0/g')"
+# mounted MOUNT: $sub is what it is called in the work tree of the current record; false elsewhere.
+mounted() {
+	sub=$(printf '%b.' "$(printf %s "$1" | sed 's/\\/\\0/g')")
+	sub=${sub%.}
+	case $sub in
+	"${path:+$path/}"?*) sub=${sub#"${path:+$path/}"} ;;
+	*) return 1 ;;
+	esac
 }
 
 # NUL-terminated names as lines.
@@ -53,6 +59,39 @@ enter() {
 		path=${path%.}
 	fi
 	at=$dir${path:+/$path}
+}
+
+# at_end CODE: the end of a script that works with what the box began with, the tree $began_with:
+# when that is not in the record any more, no second try goes otherwise.
+at_end() {
+	code=$1
+	if [ "$code" = 90 ]; then
+		enter "$shadow"
+		(unset GIT_INDEX_FILE && rgit ls-tree -r -t "$began_with") >/dev/null 2>&1 ||
+			code=94
+	fi
+	clear_up
+	exit "$code"
+}
+
+# usable: there is a repository at the current directory, which git takes: $git_dir.  Where there
+# is one that it does not take, $broken says why; no directory above it counts.
+usable() {
+	broken=
+	[ -e .git ] || [ -L .git ] || return 1
+	GIT_CEILING_DIRECTORIES=${PWD%/*}
+	export GIT_CEILING_DIRECTORIES
+	git_dir=$(git rev-parse --absolute-git-dir 2>/dev/null) || git_dir=
+	if [ -z "$git_dir" ]; then
+		broken=$(git rev-parse --git-dir 2>&1 | sed 's/^fatal: //' | tr '\n\t' '  ')
+		broken=${broken:-no answer of git}
+	elif [ "$(git config --get extensions.objectformat)" = sha256 ]; then
+		broken='its ids are of sha256, which no repository of agentbox has'
+	elif git rev-parse --verify -q HEAD >/dev/null &&
+		! git cat-file -e 'HEAD^{commit}' 2>/dev/null; then
+		broken='the commit of HEAD is missing'
+	fi
+	[ -z "$broken" ]
 }
 
 # A repository that is named by --git-dir is not asked who owns it (safe.directory).  $excludes: a
@@ -96,19 +135,12 @@ scoped() (
 		all=
 		set -- "$@" ":(exclude,literal)$sub"
 	done
-	while IFS= read -r mount && [ -n "$mount" ]; do
-		sub=$(mount_name "$mount")
-		sub=${sub%.}
-		case $sub in
-		"${path:+$path/}"?*) ;;
-		*) continue ;;
-		esac
+	for mount in $mounts; do
+		mounted "$mount" || continue
 		[ -z "$all" ] || set -- "$@" -- .
 		all=
-		set -- "$@" ":(exclude,literal)${sub#"${path:+$path/}"}"
-	done <<-END
-		$mounts
-	END
+		set -- "$@" ":(exclude,literal)$sub"
+	done
 	rgit "$@" </dev/null
 )
 

@@ -44,17 +44,10 @@ hide_mounts() {
 	[ "$kind" != plain ] || return 0
 	cd "$at" && file=$(git rev-parse --git-path info/exclude) && mkdir -p "${file%/*}" ||
 		exit 90
-	while IFS= read -r mount && [ -n "$mount" ]; do
-		name=$(mount_name "$mount")
-		case $name in
-		"${path:+$path/}"?*) ;;
-		*) continue ;;
-		esac
-		name=$(pattern "${name#"${path:+$path/}"}")
+	for mount in $mounts; do
+		mounted "$mount" && name=$(pattern "$sub.") || continue
 		printf '/%s\n' "${name%.}" >>"$file" || exit 90
-	done <<-END
-		$mounts
-	END
+	done
 	cd "$dir" || exit 90
 }
 

@@ -4,11 +4,14 @@
 # BRANCH's name, and its STATE (raw or dirty). stdin: a tar stream.
 command -v git >/dev/null 2>&1 || exit 91
 [ -d "$shadow" ] || exit 93
-seed=$2 mode=$3 head=$4 name=$5 state=$6
+seed=$2 began_with=$2 mode=$3 head=$4 name=$5 state=$6
 zero=0000000000000000000000000000000000000000
 rm -rf "$HOME"/.agentbox/sync.*
 stage=$HOME/.agentbox/sync.$$
-trap 'rm -rf "$stage"' EXIT
+clear_up() {
+	rm -rf "$stage"
+}
+trap 'at_end $?' EXIT
 trap 'exit 90' HUP INT TERM
 mkdir "$stage" && tar -x -f - -C "$stage" || fail 'cannot unpack in the box'
 exec </dev/null
@@ -106,7 +109,6 @@ take_commits() {
 # What becomes of the box's branch: $how, and $why it is left.
 look_at_branch() {
 	how=left
-	git_dir=$(git rev-parse --absolute-git-dir) || exit 90
 	x=$(git rev-parse --verify -q 'HEAD^{commit}') || x=
 	if [ -n "$x" ] && git merge-base --is-ancestor "$head" "$x"; then
 		how=same
@@ -117,7 +119,9 @@ look_at_branch() {
 	done
 	ref=$(git symbolic-ref -q HEAD) || why='HEAD is detached in the box'
 	[ -z "$(git ls-files -u)" ] || why='there are unmerged files in the box'
-	[ ! -e "$git_dir/index.lock" ] || why='a git is at work in the box'
+	for file in index.lock HEAD.lock "$ref.lock"; do
+		[ ! -e "$git_dir/$file" ] || why="a git is at work in the box ($file)"
+	done
 	[ -z "$why" ] || return 0
 	if [ -z "$x" ] || git merge-base --is-ancestor "$x" "$head"; then
 		how=forward
@@ -166,6 +170,16 @@ move_branch() {
 	end_writing
 }
 
+# identified COMMAND...: also where nobody has told git who works there.
+identified() (
+	git var GIT_COMMITTER_IDENT >/dev/null 2>&1 || {
+		GIT_AUTHOR_NAME=agentbox GIT_AUTHOR_EMAIL=agentbox@localhost
+		GIT_COMMITTER_NAME=agentbox GIT_COMMITTER_EMAIL=agentbox@localhost
+		export GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL
+	}
+	"$@"
+)
+
 # As git merge does it, but for a merge that would not be clean: that is not begun.
 merge() {
 	git merge-tree --write-tree --name-only --no-messages -z "$x" "$head" \
@@ -188,8 +202,8 @@ merge() {
 		how=merged
 		return 0
 	fi
-	commit=$(git commit-tree "$both" -p "$x" -p "$head" -m "Merge '$name' of the host") ||
-		exit 90
+	commit=$(identified git commit-tree "$both" -p "$x" -p "$head" \
+		-m "Merge '$name' of the host") || exit 90
 	if ! advance "$x" "$commit"; then
 		why='what is not committed in the box is in the way'
 		return 0
@@ -199,7 +213,11 @@ merge() {
 }
 
 mend_all
-if [ "$head" != - ] && [ -e .git ]; then
+if [ "$head" = - ]; then
+	:
+elif ! usable; then
+	[ -f "$rec/plain" ] || why=${broken:-there is none}
+else
 	rm -f "$(git rev-parse --git-path "refs/remotes/host/$name.lock")"
 	take_commits
 	look_at_branch

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2154,SC2015
 # Behind tree.sh: $tree is what the work tree is now.
-trap 'clear_up; rm -rf "$stage"' EXIT
 [ -z "$partial" ] || fail 'there are files in the workspace that cannot be read'
 cd "$dir" || exit 90
 
@@ -65,14 +64,11 @@ final=$(finish)
 rgit diff-tree -r -z --no-renames --name-only "$tree" "$final" >"$stage/taken" || exit 90
 
 # It would be written into what somebody else has.
-while IFS= read -r mount && [ -n "$mount" ]; do
-	sub=$(mount_name "$mount")
-	sub=${sub%.}
+for mount in $mounts; do
+	mounted "$mount" || continue
 	[ -z "$(rgit diff-tree -r --name-only "$tree" "$final" -- ":(literal)$sub")" ] ||
 		fail "the project has '$sub' now, where something is mounted in the box"
-done <<-END
-	$mounts
-END
+done
 
 # only TREE: what of it is no conflict, one a line.
 only() {

@@ -21,8 +21,10 @@ clear_up() {
 		done
 	done
 	rm -f "$shadow/all.$$"*
+	[ -z "${stage-}" ] || rm -rf "$stage"
 }
-trap clear_up EXIT
+began_with=$2
+trap 'at_end $?' EXIT
 # What those that were killed have left.
 for n in "$shadow"/index.[0-9]* "$shadow"/all.[0-9]* "$shadow"/nested/*/index.[0-9]*; do
 	pid=${n##*/index.} && pid=${pid##*/all.}
@@ -106,12 +108,10 @@ find_flood() {
 find_odd() {
 	[ -n "${max-}" ] || return 0
 	set --
-	while IFS= read -r mount && [ -n "$mount" ]; do
-		name=$(pattern "$(mount_name "$mount")")
+	for mount in $mounts; do
+		mounted "$mount" && name=$(pattern "$sub.") || continue
 		set -- "$@" -path "./${name%.}" -prune -o
-	done <<-END
-		$mounts
-	END
+	done
 	find . -name .git -prune -o "$@" \
 		\( -type f -size +"${max}c" -o ! -type f ! -type d ! -type l \) -exec sh -c '
 		n=$(cat "$2.n" 2>/dev/null || echo 0) large=$1 special=$2
