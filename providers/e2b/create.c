@@ -69,26 +69,6 @@ static int32_t refuse(struct abx_call *call, const struct abx_provision *p)
 	return ABX_OK;
 }
 
-static bool is_address(const char *text)
-{
-	return text[strspn(text, "0123456789abcdefABCDEF:./")] == '\0' && strpbrk(text, ".:");
-}
-
-/* Addresses can be denied, names only allowed. */
-static int32_t check_egress(struct abx_call *call, const struct abx_provision *p)
-{
-	for (size_t i = 0; p->egress_deny && p->egress_deny[i]; i++)
-		if (!is_address(p->egress_deny[i]))
-			return abx_fail(call, ABX_ENOTSUP, "an address or a prefix",
-					"egress: %.200s cannot be denied by its name",
-					p->egress_deny[i]);
-	for (size_t i = 0; p->egress_allow && p->egress_allow[i]; i++)
-		if (strcmp(p->egress_allow[i], "host") == 0)
-			return abx_fail(call, ABX_ENOTSUP, "all, none or a list",
-					"egress host: a sandbox is not on this machine");
-	return ABX_OK;
-}
-
 static int32_t settle(struct making *m)
 {
 	const struct abx_session *s = m->s;
@@ -123,28 +103,11 @@ static int32_t settle(struct making *m)
 	return ABX_OK;
 }
 
-static void add_strings(cJSON *obj, const char *key, const char *const *list)
-{
-	cJSON *array = cJSON_AddArrayToObject(obj, key);
-
-	for (size_t i = 0; list[i]; i++)
-		(void)cJSON_AddItemToArray(array, cJSON_CreateString(list[i]));
-}
-
 static void add_network(const struct making *m, cJSON *body)
 {
-	static const char *const everything[] = {"0.0.0.0/0", NULL};
-	const struct abx_provision *p = m->p;
 	cJSON *network = cJSON_CreateObject();
 
-	if (p->egress_allow && !*p->egress_allow) {
-		(void)abx_json_add_bool(body, "allow_internet_access", false);
-	} else if (p->egress_allow) {
-		add_strings(network, "allowOut", p->egress_allow);
-		add_strings(network, "denyOut", everything);
-	} else if (p->egress_deny && *p->egress_deny) {
-		add_strings(network, "denyOut", p->egress_deny);
-	}
+	e2b_egress_add(network, body, m->p->egress_allow, m->p->egress_deny);
 	if (m->private_urls)
 		(void)abx_json_add_bool(network, "allowPublicTraffic", false);
 	if (network && network->child)
@@ -381,7 +344,7 @@ int32_t e2b_provision(struct abx_session *s, struct abx_call *call, const struct
 	if (r == ABX_OK && !is_attempt(p->idempotency_key))
 		r = abx_fail(call, ABX_EINVAL, NULL, "idempotency key: not of [0-9a-z-]");
 	if (r == ABX_OK)
-		r = check_egress(call, p);
+		r = e2b_egress_check(call, p->egress_allow, p->egress_deny);
 	if (!there)
 		there = s->sandbox_id;
 	if (r == ABX_OK && there && !(p->snapshot && *p->snapshot)) {

@@ -166,10 +166,8 @@ void e2b_kept_free(struct abx_session *s);
 /* look.c */
 int32_t e2b_get(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb);
 int32_t e2b_list(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req);
-int32_t e2b_watch(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req);
 int32_t e2b_url(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		const struct abx_url_req *req);
-int32_t e2b_stats(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb);
 /* The sandbox's description, cJSON_Delete() it; ABX_ENOTFOUND when it is gone. */
 int32_t e2b_inspect(struct abx_session *s, struct abx_call *call, const char *id, cJSON **ret);
 /* Emit it as described. */
@@ -179,6 +177,18 @@ int32_t e2b_emit(struct abx_session *s, struct abx_call *call, const cJSON *desc
 /* Every page of a list, whose path has a query already. */
 int32_t e2b_pages(struct abx_session *s, struct abx_call *call, const char *path, const char *what,
 		  int32_t (*page)(void *ctx, const cJSON *list), void *ctx);
+
+/* network.c */
+int32_t e2b_egress_check(struct abx_call *call, const char *const *allow, const char *const *deny);
+/* Add lists to one object, and what concerns all of it to the other. */
+void e2b_egress_add(cJSON *lists, cJSON *whole, const char *const *allow, const char *const *deny);
+int32_t e2b_set_egress(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		       const struct abx_policy *policy);
+
+/* money.c */
+int32_t e2b_rates(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb);
+int32_t e2b_usage(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb);
+int32_t e2b_stats(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb);
 
 /* doctor.c */
 int32_t e2b_verify(struct abx_session *s, struct abx_call *call);
