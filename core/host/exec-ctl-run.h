@@ -37,6 +37,7 @@ struct abx_ctl_run {
 	/* The provider's thread. */
 	struct abx_wire_in in;
 	bool broken; /* what comes is not ours */
+	bool gap;    /* something that was said did not come: it may run, or have run */
 	char noise[512];
 	size_t noise_len;
 	struct {

@@ -123,9 +123,11 @@ static int32_t on_output(void *io, int32_t stream, const void *data, size_t len)
 /* Whether something of ours was lost is in the numbers of the frames. */
 static int32_t on_gap(void *io, int32_t stream, uint64_t lost)
 {
-	(void)io;
+	struct abx_ctl_run *x = io;
+
 	(void)stream;
 	(void)lost;
+	x->gap = true;
 	return 0;
 }
 
@@ -246,7 +248,7 @@ static int judge(struct abx_ctl_run *x, int r, struct abx_exit *ret, struct abx_
 /* Nothing of ours answered, and the provider has no better reason for that. */
 static bool may_be_missing(const struct abx_ctl_run *x, int r)
 {
-	if (x->said & ABX_CTL_HELLO)
+	if (x->said & ABX_CTL_HELLO || x->gap)
 		return false;
 	return r == 0 || r == ABX_ENOTFOUND || r == ABX_EINVAL || r == ABX_EIO ||
 	       r == ABX_EINTERNAL || r == ABX_EPERM || r == ABX_EPROTO || r == ABX_EREMOTE;

@@ -270,6 +270,7 @@ static const struct abx_cloud_backend backend = {
 	.summary = "Boxes as sandboxes of E2B",
 	.homepage = "https://e2b.dev",
 	.caps = ABX_CAP_EXEC_STDIN | ABX_CAP_EXEC_SPLIT | ABX_CAP_EXEC_BINARY |
+		ABX_CAP_EXEC_SIGNAL | ABX_CAP_EXEC_REATTACH | ABX_CAP_EXEC_PTY |
 		ABX_CAP_MEMORY_PAUSE | ABX_CAP_NEEDS_BASE | ABX_CAP_BASE_ASKED |
 		ABX_CAP_TIMEOUT_IDLE | ABX_CAP_READY,
 	.thread_model = ABX_THREADS_PARALLEL,
@@ -297,6 +298,8 @@ static const struct abx_cloud_backend backend = {
 	.usage = e2b_usage,
 	.stats = e2b_stats,
 	.exec = e2b_exec,
+	.exec_attach = e2b_exec_attach,
+	.exec_signal = e2b_exec_signal,
 	.upload = e2b_upload,
 	.download = e2b_download,
 	.get_tar = e2b_get_tar,

@@ -249,8 +249,6 @@ int32_t e2b_upload(struct abx_session *s, struct abx_call *call, const struct ab
 		   const struct abx_transfer *t);
 int32_t e2b_download(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		     const struct abx_transfer *t);
-int32_t e2b_list_files(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
-		       const char *dir);
 /* envd-tree.c */
 int32_t e2b_get_tar(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		    const struct abx_transfer *t);

@@ -134,15 +134,17 @@ static ssize_t give_feed(void *ctx, uint64_t at, char *to, size_t max)
 {
 	struct stream *s = ctx;
 
-	(void)at;
-	/* The end of it is what a truncated one lacks. */
+	const bool cut = at && s->req->fault.kind == EMU_FAULT_TRUNCATE;
+
+	/* Of a truncated one there is the beginning. */
 	for (;;) {
-		ssize_t n = s->gzip ? emu_gzip_pull(s->gzip, s->feed, to, max, SLICE_MS)
-				    : emu_feed_pull(s->feed, to, max, SLICE_MS);
+		ssize_t n = cut	      ? -EPIPE
+			    : s->gzip ? emu_gzip_pull(s->gzip, s->feed, to, max, SLICE_MS)
+				      : emu_feed_pull(s->feed, to, max, SLICE_MS);
 
 		if (n > 0)
 			return n;
-		if (n == 0 && s->req->fault.kind != EMU_FAULT_TRUNCATE)
+		if (n == 0)
 			return MHD_CONTENT_READER_END_OF_STREAM;
 		if (n != -EAGAIN || emu_client_left(s->req) || emu_server_ending(s->req->server)) {
 			emu_feed_leave(s->feed);

@@ -195,6 +195,13 @@ static void answer_control(struct emu_request *req)
 		emu_reply(req, 204, NULL, NULL, 0, NULL);
 }
 
+/* By its failure: not even begun. */
+static bool is_nothing_done(const struct emu_request *req)
+{
+	return req->fault.kind == EMU_FAULT_STATUS || req->fault.kind == EMU_FAULT_RESET ||
+	       req->fault.kind == EMU_FAULT_HANG;
+}
+
 static void begin(struct emu_request *req, const char *method)
 {
 	const char *coding = emu_header(req, "Content-Encoding");
@@ -211,7 +218,8 @@ static void begin(struct emu_request *req, const char *method)
 		req->gunzip = emu_gunzip_new();
 	req->log_at = emu_log_begin(s->log, method, req->uri);
 	emu_faults_take(s->faults, method, req->path, &req->fault);
-	s->service->begin(req);
+	if (!is_nothing_done(req))
+		s->service->begin(req);
 }
 
 static int keep(void *ctx, const void *data, size_t len)
@@ -226,7 +234,7 @@ static int keep(void *ctx, const void *data, size_t len)
 
 static void take_body(struct emu_request *req, const char *data, size_t len)
 {
-	if (req->refused || (req->sink && req->fault.kind == EMU_FAULT_STATUS))
+	if (req->refused || is_nothing_done(req))
 		return;
 	if (req->gunzip)
 		req->refused = emu_gunzip_put(req->gunzip, data, len, keep, req) != 0;
