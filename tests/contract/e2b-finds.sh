@@ -157,4 +157,35 @@ for end in pause leave; do
 	api DELETE "/sandboxes/$id"
 done
 ok 'all go' ab destroy --all -y
+
+# Ports that are not for everybody; where a box may connect to.
+e2b_forget
+ok 'a box with private urls and few ways out' ab create -n shut -y --private-urls \
+	--egress 192.0.2.7,example.org
+run ab url shut 80 --json
+like "$out" '"header":.*"e2b-traffic-access-token"' 'the header of its urls is said'
+like "$out" '"token":.*"[0-9a-f]{64}"' 'with the token'
+described=$(api GET "/sandboxes/$(id_of shut)")
+like "$described" '"allowOut":\["192.0.2.7","example.org"\],"denyOut":\["0.0.0.0/0"\]' \
+	'what is not allowed is denied'
+e2b_forget
+ok 'egress of a box that runs' ab egress shut none
+is "$(e2b_asked | grep -c '^PUT /sandboxes/[^ ]*/network$')" 1 'is one request'
+like "$(api GET "/sandboxes/$(id_of shut)")" '"allowInternetAccess":false' 'and is changed'
+run ab create -n bad -y --egress host
+like "$err" 'a sandbox is not on this machine' 'the host has no network there'
+ok 'it goes' ab destroy shut -y
+
+# Many: nothing is made, only listed.
+install=$(e2b_asked | sed -n 's/.*agentbox\.install%3D\([0-9a-f-]*\).*/\1/p' | head -n 1)
+like "$install" '^[0-9a-f-]{36}$' 'the label of this install'
+emulator_stop
+e2b_emulator --light
+curl -s --noproxy '*' -H "X-API-Key: $E2B_API_KEY" -o "$T/made" --data \
+	'{"templateID":"base","metadata":{"agentbox":"true","agentbox.install":"'"$install"'"}}' \
+	"$e2b/v2/sandboxes?[1-500]"
+e2b_forget
+run ab prune --dry-run
+is "$(e2b_asked | grep -c '^GET /v2/sandboxes')" 5 'a list of 500 boxes is five requests'
+is "$(printf '%s\n' "$out" | grep -c 'sandbox i[a-z0-9]\{20\}')" 500 'and has all of them'
 done_testing
