@@ -15,6 +15,10 @@
 
 #define CHUNK_BYTES 65536
 #define HELD_BYTES 2048
+/* A stream that is silent is compared with what the engine says of its command, less and less
+ * often; what is still on its way when that has ended gets so long. */
+#define LOOK_FIRST_MS 1000
+#define REST_MS 2000
 #define ENDED_WAIT_MS 10
 #define ENDED_WAIT_MAX_MS 200
 
@@ -30,7 +34,8 @@ struct running {
 	int64_t in_left;
 	bool in_ended, told_end;
 	bool only_code; /* what it was given is there as a whole when it says so */
-	int64_t end_ms, moved_ms, quiet_ms;
+	int64_t end_ms, look_at_ms, look_ms;
+	bool ended; /* the engine says so; only what is still on its way is waited for */
 	/* The first words, while they may be the engine's about a command that did not start. */
 	char held[HELD_BYTES + 1];
 	size_t n_held;
@@ -227,31 +232,46 @@ int32_t docker_exec_look(struct abx_session *s, struct abx_call *call, const cha
 	return r;
 }
 
-/* Nothing moved for long.  A command may be silent as long as it runs; one that ended without
- * an end of its stream has lost something, unless its exit code is all that is wanted of it.
- * 1: as round_trip(). */
-static int32_t check(struct running *x)
+static void note_movement(struct running *x, int64_t now)
 {
+	x->ended = false;
+	x->look_ms = LOOK_FIRST_MS;
+	x->look_at_ms = now + LOOK_FIRST_MS;
+}
+
+/* Nothing moved for a while.  A command may be silent as long as it runs, and an engine may forget
+ * to end the stream of one that ended.  Who has to have all of an output looks for its end in what
+ * came; here it is only told from one that was cut off.  1: as round_trip(). */
+static int32_t look(struct running *x, int64_t now)
+{
+	const int64_t most = x->s->timeout_ms ? x->s->timeout_ms : DOCKER_QUIET_MS;
 	bool running = false;
 	cJSON *doc = NULL;
-	int32_t r = docker_exec_look(x->s, x->call, x->id, &doc, &running);
+	int32_t r;
 
-	cJSON_Delete(doc);
-	if (r == ABX_OK && !running && x->only_code && docker_frames_whole(&x->frames))
+	if (x->ended) {
+		abx_plugin_host->log(abx_plugin_host->ctx, ABX_LOG_INFO, "docker",
+				     "a command ended, but the engine does not end its output");
 		return 1;
-	if (r == ABX_OK && !running)
-		r = abx_fail(x->call, ABX_ENETWORK, "try it again",
-			     "the command ended, but the engine does not end its output");
-	x->moved_ms = abx_plugin_host->now_ms(abx_plugin_host->ctx);
-	return r;
+	}
+	r = docker_exec_look(x->s, x->call, x->id, &doc, &running);
+	cJSON_Delete(doc);
+	if (r != ABX_OK)
+		return r;
+	if (!running && x->only_code && docker_frames_whole(&x->frames))
+		return 1;
+	x->ended = !running;
+	x->look_ms = x->look_ms * 2 < most ? x->look_ms * 2 : most;
+	x->look_at_ms = now + (x->ended ? REST_MS : x->look_ms);
+	return ABX_OK;
 }
 
 /* How long to wait for something to happen. */
 static int64_t patience(const struct running *x, int64_t now)
 {
-	const int64_t quiet = x->moved_ms + x->quiet_ms - now;
+	const int64_t until = x->end_ms && x->end_ms < x->look_at_ms ? x->end_ms : x->look_at_ms;
 
-	return x->end_ms && x->end_ms - now < quiet ? x->end_ms - now : quiet > 0 ? quiet : 0;
+	return until > now ? until - now : 0;
 }
 
 /* One round of the pump.  1: the outputs ended; 2: the command's own time is over. */
@@ -284,9 +304,9 @@ static int32_t round_trip(struct running *x, char *chunk)
 	if (r != ABX_OK)
 		return r;
 	if (n > 0 || p[0].revents || p[1].revents)
-		x->moved_ms = now;
-	else if (now - x->moved_ms >= x->quiet_ms)
-		return check(x);
+		note_movement(x, now);
+	else if (now >= x->look_at_ms)
+		return look(x, now);
 	if (p[1].revents)
 		r = read_stdin(x);
 	if (r == ABX_OK)
@@ -424,8 +444,7 @@ int32_t docker_exec_some(struct abx_session *s, struct abx_call *call, const str
 	x->in_left = in_bytes < 0 ? INT64_MAX : in_bytes;
 	x->in_ended = in_bytes == 0;
 	x->only_code = in_bytes >= 0;
-	x->quiet_ms = s->timeout_ms ? s->timeout_ms : DOCKER_QUIET_MS;
-	x->moved_ms = abx_plugin_host->now_ms(abx_plugin_host->ctx);
+	note_movement(x, abx_plugin_host->now_ms(abx_plugin_host->ctx));
 	x->frames = (struct docker_frames){.output = on_output, .ctx = x};
 	if (req->timeout_ms > 0)
 		x->end_ms = abx_plugin_host->now_ms(abx_plugin_host->ctx) + req->timeout_ms;

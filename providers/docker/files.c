@@ -147,6 +147,7 @@ int32_t docker_download(struct abx_session *s, struct abx_call *call, const stru
 			     .what = "download",
 			     .in = -1,
 			     .out = t->fd,
+			     .mark_end = true,
 			     .exec = docker_move_exec,
 			     .ctx = &by};
 

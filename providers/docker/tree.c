@@ -15,7 +15,7 @@ int32_t docker_get_tar(struct abx_session *s, struct abx_call *call, const struc
 		       const struct abx_transfer *t)
 {
 	struct docker_mover by = {s, sb};
-	struct abx_move m = {.call = call, .exec = docker_move_exec, .ctx = &by};
+	struct abx_move m = {.call = call, .mark_end = true, .exec = docker_move_exec, .ctx = &by};
 
 	return abx_move_get_tar(&m, t);
 }

@@ -4,12 +4,16 @@
 
 #include <poll.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
+#include "abxsdk/buf.h"
 #include "abxsdk/fs.h"
+#include "abxsdk/number.h"
 
 /* A pipe that has room takes this much without waiting. */
 #define PIPE_BYTES 4096
+#define ARGS_MAX 16
 
 /* $1 directory, $2 "p" when it is to be made, $3 whose files they are to be. */
 static const char unpack_script[] = "[ -z \"$2\" ] || mkdir -p -- \"$1\" || exit 1\n"
@@ -57,12 +61,32 @@ int32_t abx_call_write(struct abx_call *call, int fd, const char *what, const vo
 	return r < 0 ? abx_fail_errno(call, -r, "%s: write", what) : ABX_OK;
 }
 
+/* What cannot be of the mark any more is passed on. */
+static int32_t give(struct abx_move *m, const char *data, size_t len)
+{
+	const size_t all = m->n_held + len,
+		     keep = all < ABX_MOVE_MARK_BYTES ? all : ABX_MOVE_MARK_BYTES;
+	const size_t n = all - keep, old = n < m->n_held ? n : m->n_held;
+	int32_t r = ABX_OK;
+
+	if (old)
+		r = abx_call_write(m->call, m->out, m->what, m->held, old);
+	m->n_held -= old;
+	memmove(m->held, m->held + old, m->n_held);
+	if (r == ABX_OK && n > old)
+		r = abx_call_write(m->call, m->out, m->what, data, n - old);
+	memcpy(m->held + m->n_held, data + (n - old), len - (n - old));
+	m->n_held = keep;
+	return r;
+}
+
 static int32_t on_output(void *io, int32_t stream, const void *data, size_t len)
 {
 	struct abx_move *m = io;
 
 	if (stream == ABX_STREAM_STDOUT && m->out >= 0) {
-		m->failed = abx_call_write(m->call, m->out, m->what, data, len);
+		m->failed = m->mark_end ? give(m, data, len)
+					: abx_call_write(m->call, m->out, m->what, data, len);
 		return m->failed;
 	}
 	if (len > ABX_MOVE_WORDS_MAX - m->n_words)
@@ -102,9 +126,55 @@ static int32_t judge(struct abx_move *m, const char *path, const struct abx_exit
 			*m->words ? m->words : "it failed in the box");
 }
 
+/* The same script with a mark at its end; it has a name of its own, $0. */
+static int add_mark(struct abx_move *m, struct abx_buf *script, struct abx_buf *nonce,
+		    const char *ret_argv[ARGS_MAX])
+{
+	unsigned char random[ABX_MOVE_NONCE_BYTES / 2];
+	size_t n = 0;
+
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(random); i++)
+		abx_buf_addf(nonce, "%02x", random[i]);
+	abx_buf_addf(script, "(\n%s)\nprintf '%%s%%03d' \"$0\" \"$?\"\n", m->argv[2]);
+	if (nonce->failed || script->failed)
+		return -ENOMEM;
+	for (; m->argv[n]; n++) {
+		if (n == ARGS_MAX - 1)
+			return -E2BIG;
+		ret_argv[n] = m->argv[n];
+	}
+	ret_argv[n] = NULL;
+	ret_argv[2] = script->data;
+	ret_argv[3] = nonce->data;
+	return 0;
+}
+
+/* What the mark says is what the script ended with. */
+static int32_t read_mark(struct abx_move *m, const char *nonce, struct abx_exit *e)
+{
+	const char *at = m->held + ABX_MOVE_NONCE_BYTES;
+	uint64_t code;
+
+	m->held[m->n_held] = '\0';
+	if (m->n_held == ABX_MOVE_MARK_BYTES && strncmp(m->held, nonce, strlen(nonce)) == 0 &&
+	    abx_parse_digits(&at, 255, &code) && !*at) {
+		*e = (struct abx_exit){ABX_INIT(struct abx_exit), .code = (int32_t)code};
+		return ABX_OK;
+	}
+	/* It never came so far. */
+	if (e->code || e->signo || e->flags)
+		return ABX_OK;
+	return abx_fail(m->call, ABX_ENETWORK, "try it again",
+			"%s: what came from the box is not whole: its end is missing", m->what);
+}
+
 int32_t abx_move(struct abx_move *m, const struct abx_transfer *t)
 {
-	const struct abx_exec req = {
+	abx_auto(abx_buf) struct abx_buf script = ABX_BUF_INIT(65536), nonce = ABX_BUF_INIT(128);
+	const char *marked[ARGS_MAX];
+	struct abx_exec req = {
 		ABX_INIT(struct abx_exec), .flags = ABX_EXEC_BULK, .argv = m->argv,  .cwd = "/",
 		.user = t->owner,	   .stdin_fd = m->in,	   .control_fd = -1, .io = m,
 		.output = on_output,	   .gap = on_gap};
@@ -117,9 +187,18 @@ int32_t abx_move(struct abx_move *m, const struct abx_transfer *t)
 	if (!t->path || t->path[0] != '/')
 		return abx_fail(m->call, ABX_EINVAL, NULL, "%s: %s: not an absolute path", m->what,
 				t->path ? t->path : "(none)");
+	if (m->mark_end) {
+		int failed = add_mark(m, &script, &nonce, marked);
+
+		if (failed)
+			return abx_fail_errno(m->call, -failed, "%s", m->what);
+		req.argv = marked;
+	}
 	r = m->exec(m, &req, &e);
 	if (m->failed)
 		return m->failed;
+	if (r == ABX_OK && m->mark_end)
+		r = read_mark(m, nonce.data, &e);
 	return r == ABX_OK ? judge(m, t->path, &e) : r;
 }
 

@@ -18,6 +18,7 @@
 #	hang     no answer                      text     something that is not HTTP
 #	cut    * of a stream: closed in the middle of a frame's head
 #	mute   * of a stream: nothing after the head
+#	open   * of a stream: all but its end
 #	old      of ping: an API that nobody speaks any more
 #	kill     the engine (its process is in DIR/victim) is killed by SIGKILL, as soon as it has
 #	         the request; of a stream, when it has said something or heard 200 KB
@@ -191,6 +192,7 @@ sub relay
 		for my $from ($select->can_read) {
 			my $n = sysread $from, my $chunk, 65536;
 			if ($from == $up) {
+				stay($client) if !$n && $fault eq 'open';
 				return unless $n;
 				$said = $chunk;
 			} elsif (!$n) {

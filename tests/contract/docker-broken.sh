@@ -78,6 +78,8 @@ act() # WHAT BOX
 passes() # KIND FAULT
 {
 	case $1:$2 in
+	# The engine says that the command has ended, and what came has an end of its own.
+	exec-start:open) ;;
 	exec-start:* | import:* | commit:503 | commit:reset) return 1 ;;
 	*:503 | ping:500 | exec-create:500 | create:half | *:reset | *:short | *:lost) ;;
 	*) return 1 ;;
@@ -185,9 +187,9 @@ afterwards() # KIND FAULT WHAT BOX
 faults_of() # KIND WHAT
 {
 	case $1:$2 in
-	exec-start:create) echo 500 hang cut mute ;;
+	exec-start:create) echo 500 hang cut mute open ;;
 	# agentbox-ctl itself ends what is mute, after a minute.
-	exec-start:*) echo 500 503 reset hang text cut ${AGENTBOX_TEST_FULL:+mute} ;;
+	exec-start:*) echo 500 503 reset hang text cut open ${AGENTBOX_TEST_FULL:+mute} ;;
 	# There is nothing in their answers that could be cut.
 	ping:* | start:* | stop:* | pause:* | unpause:* | delete:*)
 		echo 500 503 reset hang text lost silent big
@@ -247,6 +249,20 @@ while read -r kind what _; do
 	found=$(grep -h "^$kind .*: $what" "$T"/jobs/*/bad 2>/dev/null)
 	is "$found" '' "$kind breaks in $what"
 done <"$T/kinds"
+
+# An engine that forgets to end the outputs of commands that have ended.
+if [ "${AGENTBOX_TEST_ENGINE-}" != real ]; then
+	docker_breaks "$T/jobs/open"
+	code 0 'a box' made open
+	break_at exec-start open 0 0
+	run ab exec open -n -- sh -c 'mkdir /tmp/d && cp /bin/sh /bin/tar /tmp/d
+		echo out; echo err >&2; exit 3'
+	is "$status:$out:$err" '3:out:err' 'an output without end: a command'
+	ab cp open:/tmp/d "$breaks/d" && cmp "$T/root/bin/sh" "$breaks/d/sh" &&
+		cmp "$T/root/bin/tar" "$breaks/d/tar" && pass 'an output without end: a tree' ||
+		fail 'an output without end: a tree'
+	whole_again
+fi
 
 # What nobody waits for is made all the same, later.
 snapshots()
