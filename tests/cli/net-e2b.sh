@@ -21,7 +21,8 @@ ask() # METHOD PATH [JSON]
 tries() # ADDRESS: open or denied
 {
 	perl -e '
-		my $script = "timeout 5 bash -c \"exec 3<>/dev/tcp/$ARGV[0]/80\" && echo open || echo denied";
+		my $script = "timeout 5 bash -c \"exec 3<>/dev/tcp/$ARGV[0]/80\"" .
+			" && echo open || echo denied";
 		$script =~ s/"/\\"/g;
 		my $doc = qq({"process":{"cmd":"sh","args":["-c","$script"]},"stdin":false});
 		print pack("CN", 0, length $doc), $doc;' "$1" >"$T/envelope"

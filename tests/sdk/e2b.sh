@@ -7,7 +7,11 @@
 
 sdk_packages e2b || {
 	case $err in
-	*Node.js* | *EAI_AGAIN* | *ENOTFOUND* | *ECONNREFUSED* | *ETIMEDOUT*) skip_all "$err" ;;
+	*Node.js*) skip_all "$err" ;;
+	*EAI_AGAIN* | *ENOTFOUND* | *ECONNREFUSED* | *ETIMEDOUT*)
+		diag "$err"
+		skip_all 'npm has no network'
+		;;
 	esac
 	fail 'npm ci'
 	diag "$err"

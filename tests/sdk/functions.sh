@@ -6,18 +6,17 @@
 #	                     and why in $err
 sdk_dir=
 
-sdk_has_node()
-{
-	have node npm && node -e '
-		const [a, b] = process.versions.node.split(".").map(Number)
-		process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)'
-}
-
 # They stay in the build directory, and are looked at again when the list changes.
 sdk_packages() # NAME
 {
-	sdk_has_node || {
-		err='no Node.js is installed, or one that is too old'
+	have node npm || {
+		err='no Node.js is installed'
+		return 1
+	}
+	node -e '
+		const [a, b] = process.versions.node.split(".").map(Number)
+		process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' || {
+		err='this Node.js is too old for the SDK'
 		return 1
 	}
 	sdk_dir=$BUILD/tests/sdk/$1-run

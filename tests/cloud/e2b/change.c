@@ -108,7 +108,7 @@ static void connect_to(struct emu_request *req, int64_t dflt, bool resume_only)
 	struct abx_err err = ABX_ERR_INIT;
 	int64_t timeout_s = 0;
 	cJSON *doc = body_with(req, "timeout", dflt, &timeout_s);
-	bool memory = true;
+	bool memory = true, pause = false;
 	struct e2b_box *b;
 
 	if (!doc)
@@ -126,9 +126,9 @@ static void connect_to(struct emu_request *req, int64_t dflt, bool resume_only)
 		} else if (e2b_resume(b, timeout_s, memory, &err) < 0) {
 			failed(req, &err);
 		} else {
+			(void)abx_json_bool(doc, "autoPause", b->auto_pause, &pause);
 			if (resume_only)
-				(void)abx_json_bool(doc, "autoPause", b->auto_pause,
-						    &b->auto_pause);
+				b->auto_pause = pause;
 			emu_reply_json(req, 201, e2b_sandbox_json(b), NULL);
 		}
 		finish(req, b);

@@ -54,12 +54,14 @@ static bool take_map(const cJSON *doc, const char *key, cJSON **ret)
 static const char *take_lifecycle(const cJSON *doc, struct e2b_box *b)
 {
 	const cJSON *resume = NULL;
+	bool pause = false;
 
-	if (abx_json_bool(doc, "autoPause", false, &b->auto_pause) < 0 ||
+	if (abx_json_bool(doc, "autoPause", false, &pause) < 0 ||
 	    abx_json_bool(doc, "autoPauseMemory", true, &b->pause_memory) < 0 ||
 	    abx_json_obj(doc, "autoResume", &resume) < 0 ||
 	    abx_json_bool(resume, "enabled", false, &b->auto_resume) < 0)
 		return "validation error: a member has the wrong type";
+	b->auto_pause = pause;
 	if (!b->pause_memory && !b->auto_pause)
 		return "autoPauseMemory requires autoPause";
 	if (!b->pause_memory && b->auto_resume)
@@ -158,8 +160,9 @@ static void make(struct emu_request *req, const cJSON *doc, bool v2)
 		e2b_error_coded(req, 500, "sandbox_create_failed", "Failed to create sandbox: %s",
 				err.text);
 	} else {
-		b->started_ms = b->run_ms = abx_wall_ms();
-		b->end_ms = b->run_ms + b->timeout_s * 1000;
+		b->started_ms = abx_wall_ms();
+		b->run_ms = b->started_ms;
+		b->end_ms = b->started_ms + b->timeout_s * 1000;
 		b->state = E2B_RUNNING;
 		e2b_box_list_in(b);
 		e2b_procs_boot(b, boot.procs);

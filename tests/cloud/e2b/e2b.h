@@ -34,13 +34,14 @@ struct e2b_box {
 	int refs;
 	char id[24], template_id[24], alias[64];
 	char token[65], traffic_token[65]; /* token "": envd is open */
-	enum e2b_state state;
+	_Atomic enum e2b_state state;
 	pthread_mutex_t op;
-	int64_t started_ms, end_ms, run_ms; /* Unix epoch; end_ms of a paused one: when */
-	int64_t timeout_s;
-	bool auto_pause, pause_memory, auto_resume, internet;
-	bool disk_only; /* paused without its memory */
-	bool reserved;	/* counts as one being made */
+	int64_t started_ms, timeout_s;
+	_Atomic int64_t end_ms, run_ms; /* Unix epoch; end_ms of a paused one: when */
+	_Atomic bool auto_pause;
+	bool pause_memory, auto_resume, internet;
+	_Atomic bool disk_only; /* paused without its memory */
+	bool reserved;		/* counts as one being made */
 	cJSON *metadata, *envs, *network, *mounts;
 	char user[64], *cwd; /* of processes that name none; cwd NULL: the user's home */
 	int64_t cpus, memory_mb;

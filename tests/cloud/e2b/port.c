@@ -170,6 +170,7 @@ static void add_host(struct abx_buf *to, const struct port *p, const char *host)
 	static const char place[] = "${PORT}";
 	const char *mask = NULL, *at;
 
+	(void)pthread_mutex_lock(&p->box->e->lock);
 	(void)abx_json_str(p->box->network, "maskRequestHost", 1024, &mask);
 	if (!mask)
 		mask = host;
@@ -179,6 +180,7 @@ static void add_host(struct abx_buf *to, const struct port *p, const char *host)
 			     at + sizeof(place) - 1);
 	else
 		abx_buf_addf(to, "Host: %s\r\n", mask);
+	(void)pthread_mutex_unlock(&p->box->e->lock);
 }
 
 struct headers {

@@ -100,8 +100,8 @@ static void tell_end(struct e2b_proc *p, const char *code, const char *text)
 
 	connect_end(code, text, &b);
 	(void)pthread_mutex_lock(&p->lock);
-	p->state = PROC_ENDED;
 	p->ended_ms = abx_now_ms();
+	p->state = PROC_ENDED;
 	l = p->listeners;
 	p->listeners = NULL;
 	(void)pthread_mutex_unlock(&p->lock);

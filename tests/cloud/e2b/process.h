@@ -23,8 +23,8 @@ enum proc_state { PROC_STARTING, PROC_RUNNING, PROC_ENDED };
 struct e2b_proc {
 	struct e2b_proc *next;
 	struct e2b_box *box;
-	int refs; /* behind the lock of the service */
-	uint32_t pid;
+	int refs;	      /* behind the lock of the service */
+	_Atomic uint32_t pid; /* 0: not known yet */
 	char *user, *tag;
 	cJSON *request; /* StartRequest */
 	bool pty;
@@ -32,11 +32,11 @@ struct e2b_proc {
 	int in_fd, in_end; /* what the agent reads, and its other end */
 	bool in_closed;
 
-	pthread_mutex_t lock; /* of the rest */
-	enum proc_state state;
+	pthread_mutex_t lock; /* of the rest; what is atomic is read without it */
+	_Atomic enum proc_state state;
 	struct listener *listeners;
-	cJSON *end; /* EndEvent */
-	int64_t ended_ms;
+	cJSON *end;	       /* EndEvent */
+	int64_t ended_ms;      /* before its state says so */
 	struct abx_buf frames; /* used by the thread alone */
 };
 
