@@ -261,23 +261,3 @@ int32_t docker_upgrade(struct abx_session *s, struct abx_call *call, const char 
 	cJSON_free(text);
 	return r;
 }
-
-void docker_filters(struct abx_buf *b, const struct abx_list_req *req, const char *own)
-{
-	cJSON *doc = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(doc, "label");
-	abx_auto(abx_buf) struct abx_buf label = ABX_BUF_INIT(65536);
-	char *text;
-
-	if (own)
-		(void)cJSON_AddItemToArray(list, cJSON_CreateString(own));
-	for (uint32_t i = 0; req && i < req->n_labels; i++) {
-		abx_buf_reset(&label);
-		abx_buf_addf(&label, "%s=%s", req->labels[i].key, req->labels[i].value);
-		(void)cJSON_AddItemToArray(list, cJSON_CreateString(abx_buf_str(&label)));
-	}
-	text = cJSON_PrintUnformatted(doc);
-	abx_buf_adds(b, "filters=");
-	abx_http_escape(b, text ? text : "");
-	cJSON_free(text);
-	cJSON_Delete(doc);
-}

@@ -172,7 +172,8 @@ static void describe(const struct making *m, const char *ref, struct abx_buf *qu
 	const struct abx_prepare *p = m->p;
 	cJSON *args = cJSON_CreateObject(), *labels = cJSON_CreateObject();
 
-	(void)abx_json_add_str(args, "BASE", m->root);
+	/* Podman may give what is imported another name than was asked for. */
+	(void)abx_json_add_str(args, "BASE", m->imported ? m->id : m->root);
 	(void)abx_json_add_str(args, "AGENTBOX_INSTALL", m->install);
 	(void)abx_json_add_str(args, "AGENTBOX_ATTEMPT", m->attempt);
 	for (uint32_t i = 0; i < p->n_args; i++)
@@ -281,29 +282,34 @@ static bool has_name(const cJSON *image)
 	return cJSON_IsString(name) && strncmp(name->valuestring, "<none>", 6) != 0;
 }
 
+static int32_t drop_nameless(struct abx_session *s, struct abx_call *call, const cJSON *item)
+{
+	const struct docker_request q = {.method = "DELETE"};
+	const char *id = abx_json_get_text(item, "Id");
+	struct docker_answer a = {.status = 0};
+
+	if (!has_name(item) && docker_is_word(id))
+		(void)docker_ask(s, call, &q, &a, "/images/%s", id);
+	docker_answer_release(&a);
+	return ABX_OK;
+}
+
 /* The last step that was done, and with it those before it that have no name. */
 static void undo(struct making *m)
 {
 	const struct abx_kv label = {"agentbox.attempt", m->attempt};
 	const struct abx_list_req req = {ABX_INIT(struct abx_list_req), .n_labels = 1,
 					 .labels = &label};
-	const struct docker_request get = {.method = "GET", .idempotent = true};
-	const struct docker_request del = {.method = "DELETE"};
-	abx_auto(abx_buf) struct abx_buf filters = ABX_BUF_INIT(65536);
-	struct docker_answer list = {.status = 0}, a = {.status = 0};
-	const cJSON *item;
+	const struct docker_list l = {.path = "/images/json?",
+				      .what = "images",
+				      .req = &req,
+				      .own = "agentbox",
+				      .each = drop_nameless,
+				      .quiet = true};
 
-	docker_filters(&filters, &req, "agentbox");
-	if (!*m->attempt || filters.failed)
-		return;
-	if (docker_ask(m->s, m->call, &get, &list, "/images/json?%s", filters.data) == ABX_OK)
-		cJSON_ArrayForEach(item, list.doc)
-			if (!has_name(item) && docker_is_word(abx_json_get_text(item, "Id"))) {
-				(void)docker_ask(m->s, m->call, &del, &a, "/images/%s",
-						 abx_json_get_text(item, "Id"));
-				docker_answer_release(&a);
-			}
-	docker_answer_release(&list);
+	/* It failed already, and that is what is said. */
+	if (*m->attempt)
+		(void)docker_each(m->s, m->call, &l);
 }
 
 static int32_t make(struct making *m)

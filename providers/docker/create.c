@@ -395,6 +395,7 @@ int32_t docker_provision(struct abx_session *s, struct abx_call *call,
 		r = create(s, call, p, name, image, id, &missing);
 	if (missing) {
 		r = docker_pull(s, call, image);
+		missing = false;
 		if (r == ABX_OK)
 			r = create(s, call, p, name, image, id, &missing);
 		if (missing)

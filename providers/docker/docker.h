@@ -66,6 +66,7 @@ struct abx_session {
 	char *host, *context, *cert_path, *tls_verify, *image;
 	int64_t timeout_ms; /* how long an answer may take; 0: as this file says */
 	bool start_dockerd;
+	atomic_bool cannot_unset; /* a variable of a command (Podman) */
 };
 
 #define DOCKER_REMEDY_LOST \
@@ -135,8 +136,21 @@ int32_t docker_do(struct abx_session *s, struct abx_call *call, const char *meth
 		  const char *what, const char *path_fmt, ...) ABX_PRINTF(5, 6);
 /* Did it come to an end that is not known? */
 bool docker_may_have_happened(int32_t r, const struct docker_answer *a);
-/* filters={"label":[...]}: those asked for, and `own` beside them; "" to *b on no memory. */
+/* list.c: filters={"label":[...]}, of the last that are asked for, or else `own`; "" to *b on no
+ * memory.  What comes may lack the others. */
 void docker_filters(struct abx_buf *b, const struct abx_list_req *req, const char *own);
+bool docker_has_labels(const cJSON *labels, const struct abx_list_req *req, const char *own);
+struct docker_list {
+	const char *path;   /* "/images/json?" */
+	const char *member; /* of the answer, that is the list; NULL: the answer is */
+	const char *what;   /* for messages */
+	const struct abx_list_req *req;
+	const char *own; /* a label that all have */
+	int32_t (*each)(struct abx_session *s, struct abx_call *call, const cJSON *item);
+	bool quiet; /* nothing is said when the engine has none */
+};
+/* Until one fails. */
+int32_t docker_each(struct abx_session *s, struct abx_call *call, const struct docker_list *l);
 /* Is it what an id, name or reference of docker's consists of?  Never a path of its own. */
 bool docker_is_word(const char *text);
 
@@ -289,9 +303,6 @@ int32_t docker_prepare(struct abx_session *s, struct abx_call *call, const struc
 int32_t docker_image_list(struct abx_session *s, struct abx_call *call,
 			  const struct abx_list_req *req);
 int32_t docker_image_delete(struct abx_session *s, struct abx_call *call, const char *ref);
-/* Emit each image with these labels and this one. */
-int32_t docker_images(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req,
-		      const char *label, int32_t (*emit)(struct abx_call *call, const cJSON *item));
 /* Get an image that the engine lacks from where its name says. */
 int32_t docker_pull(struct abx_session *s, struct abx_call *call, const char *image);
 /* Make an image of a root file system as tar stream.  `ref` is NAME:TAG; id as sha256:...;

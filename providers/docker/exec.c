@@ -58,7 +58,7 @@ static int add_env(const struct abx_session *s, const char *id, const struct abx
 	}
 	r = docker_env_add(s, id, env);
 	/* Without a value it is taken out: the engine sets one in every container. */
-	if (r == 0 && !docker_env_has(env, "HOSTNAME="))
+	if (r == 0 && !atomic_load(&s->cannot_unset) && !docker_env_has(env, "HOSTNAME="))
 		(void)cJSON_AddItemToArray(env, cJSON_CreateString("HOSTNAME"));
 	cJSON_ArrayForEach(item, env)
 		if (r == 0 && !abx_is_utf8(item->valuestring))
@@ -87,7 +87,8 @@ static cJSON *words_of(const char *const *argv)
 	return NULL;
 }
 
-static int32_t create(struct running *x, const char *box)
+/* *ret_again: the engine refused what it is not asked for again. */
+static int32_t create_once(struct running *x, const char *box, bool *ret_again)
 {
 	const struct abx_exec *req = x->req;
 	cJSON *body = cJSON_CreateObject(), *words = words_of(req->argv);
@@ -115,6 +116,10 @@ static int32_t create(struct running *x, const char *box)
 	if (r == ABX_OK)
 		r = docker_ask(x->s, x->call, &q, &a, "/containers/%s/exec", box);
 	cJSON_Delete(body);
+	*ret_again = r == ABX_OK && a.status >= 400 && strstr(a.message, "must be key=value") &&
+		     !atomic_exchange(&x->s->cannot_unset, true);
+	if (*ret_again)
+		r = ABX_EINVAL;
 	if (r == ABX_OK && a.status == 400 && strstr(a.message, "user"))
 		r = abx_fail(x->call, ABX_EINVAL, NULL, "user %s: not in the box", req->user);
 	if (r == ABX_OK)
@@ -126,6 +131,14 @@ static int32_t create(struct running *x, const char *box)
 		(void)snprintf(x->id, sizeof(x->id), "%s", id);
 	docker_answer_release(&a);
 	return r;
+}
+
+static int32_t create(struct running *x, const char *box)
+{
+	bool again = false;
+	int32_t r = create_once(x, box, &again);
+
+	return again ? create_once(x, box, &again) : r;
 }
 
 /* What the engine says, on stdout, of a command that did not start. */

@@ -117,7 +117,8 @@ static int take_label(void *ctx, const char *key, const char *value)
 }
 
 /* Of all images with our labels those are base images that were never a box. */
-static int32_t emit_image(struct abx_call *call, const cJSON *item)
+static int32_t emit_image(struct abx_session *s ABX_UNUSED, struct abx_call *call,
+			  const cJSON *item)
 {
 	struct labels l = {.n = 0};
 	const cJSON *labels = NULL;
@@ -144,35 +145,16 @@ static int32_t emit_image(struct abx_call *call, const cJSON *item)
 	return id ? abx_plugin_host->emit_snapshot(call, &snap) : ABX_OK;
 }
 
-int32_t docker_images(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req,
-		      const char *label, int32_t (*emit)(struct abx_call *call, const cJSON *item))
-{
-	const struct docker_request q = {.method = "GET", .idempotent = true};
-	abx_auto(abx_buf) struct abx_buf filters = ABX_BUF_INIT(1 << 20);
-	struct docker_answer a = {.status = 0};
-	const cJSON *item;
-	int32_t r;
-
-	docker_filters(&filters, req, label);
-	if (filters.failed)
-		return abx_fail_no_memory(call);
-	r = docker_ask(s, call, &q, &a, "/images/json?%s", filters.data);
-	if (r == ABX_OK)
-		r = docker_expect(call, &a, "list of images");
-	if (r == ABX_OK)
-		cJSON_ArrayForEach(item, a.doc) {
-			r = emit(call, item);
-			if (r != ABX_OK)
-				break;
-		}
-	docker_answer_release(&a);
-	return r;
-}
-
 int32_t docker_image_list(struct abx_session *s, struct abx_call *call,
 			  const struct abx_list_req *req)
 {
-	return docker_images(s, call, req, "agentbox", emit_image);
+	const struct docker_list l = {.path = "/images/json?",
+				      .what = "images",
+				      .req = req,
+				      .own = "agentbox",
+				      .each = emit_image};
+
+	return docker_each(s, call, &l);
 }
 
 /* What an engine that died has left of a build: containers of ours that are no boxes. */

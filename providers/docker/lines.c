@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the engine says of a pull, an import or a build. */
 #include "providers/docker/lines.h"
+#include "abxsdk/number.h"
 
 #include <string.h>
 
@@ -17,7 +18,8 @@ static int32_t end_line(struct docker_lines *l)
 	if (!*l->half || strncmp(l->half, " ---> ", 6) == 0 ||
 	    strncmp(l->half, "Removing intermediate", 21) == 0)
 		return ABX_OK;
-	if (strncmp(l->half, "Step ", 5) == 0) {
+	/* Podman shouts. */
+	if (strncasecmp(l->half, "Step ", 5) == 0) {
 		keep(l->step, sizeof(l->step), l->half);
 		l->out[0] = '\0';
 		(void)abx_plugin_host->progress(l->call, 0, 0, l->step);
@@ -54,6 +56,18 @@ static int32_t take_output(struct docker_lines *l, const char *text)
 	return r;
 }
 
+/* Podman has it only in words: "while running runtime: exit status 43". */
+static int64_t code_in(const char *text)
+{
+	static const char words[] = "exit status ";
+	const char *at = strstr(text, words);
+	uint64_t code = 0;
+
+	if (at)
+		at += sizeof(words) - 1;
+	return at && abx_parse_digits(&at, 255, &code) ? (int64_t)code : 0;
+}
+
 static void take_error(struct docker_lines *l, const cJSON *doc)
 {
 	const cJSON *detail = NULL;
@@ -67,6 +81,8 @@ static void take_error(struct docker_lines *l, const cJSON *doc)
 		(void)abx_json_str(doc, "error", 65536, &text);
 	if (text)
 		keep(l->error, sizeof(l->error), text);
+	if (text && !l->code)
+		l->code = code_in(text);
 }
 
 static void take_id(struct docker_lines *l, const char *id)

@@ -160,26 +160,13 @@ static int32_t list_one(struct abx_session *s, struct abx_call *call, const cJSO
 
 int32_t docker_list(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req)
 {
-	const struct docker_request q = {.method = "GET", .idempotent = true};
-	abx_auto(abx_buf) struct abx_buf filters = ABX_BUF_INIT(1 << 20);
-	struct docker_answer a = {.status = 0};
-	const cJSON *item;
-	int32_t r;
+	const struct docker_list l = {.path = "/containers/json?all=1&",
+				      .what = "boxes",
+				      .req = req,
+				      .own = DOCKER_LABEL_NAME,
+				      .each = list_one};
 
-	docker_filters(&filters, req, DOCKER_LABEL_NAME);
-	if (filters.failed)
-		return abx_fail_no_memory(call);
-	r = docker_ask(s, call, &q, &a, "/containers/json?all=1&%s", filters.data);
-	if (r == ABX_OK)
-		r = docker_expect(call, &a, "list of boxes");
-	if (r == ABX_OK)
-		cJSON_ArrayForEach(item, a.doc) {
-			r = list_one(s, call, item);
-			if (r != ABX_OK)
-				break;
-		}
-	docker_answer_release(&a);
-	return r;
+	return docker_each(s, call, &l);
 }
 
 /* The port that is published for `port`; 0 = none. */

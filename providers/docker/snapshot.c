@@ -201,7 +201,8 @@ int32_t docker_snapshot_create(struct abx_session *s, struct abx_call *call,
 	return r;
 }
 
-static int32_t emit_listed(struct abx_call *call, const cJSON *item)
+static int32_t emit_listed(struct abx_session *s ABX_UNUSED, struct abx_call *call,
+			   const cJSON *item)
 {
 	struct labels l = {.n = 0};
 	int64_t size = 0, created = 0;
@@ -219,7 +220,13 @@ static int32_t emit_listed(struct abx_call *call, const cJSON *item)
 int32_t docker_snapshot_list(struct abx_session *s, struct abx_call *call,
 			     const struct abx_list_req *req)
 {
-	return docker_images(s, call, req, DOCKER_LABEL_NAME, emit_listed);
+	const struct docker_list l = {.path = "/images/json?",
+				      .what = "snapshots",
+				      .req = req,
+				      .own = DOCKER_LABEL_NAME,
+				      .each = emit_listed};
+
+	return docker_each(s, call, &l);
 }
 
 int32_t docker_snapshot_exists(struct abx_session *s, struct abx_call *call, const char *ref)

@@ -160,30 +160,25 @@ int32_t docker_volume_ensure(struct abx_session *s, struct abx_call *call,
 	return r;
 }
 
+static int32_t emit_listed(struct abx_session *s ABX_UNUSED, struct abx_call *call,
+			   const cJSON *item)
+{
+	int32_t r = emit(call, item, ABX_PHASE_EXISTS);
+
+	return r == ABX_ENOTFOUND ? ABX_OK : r;
+}
+
 int32_t docker_volume_list(struct abx_session *s, struct abx_call *call,
 			   const struct abx_list_req *req)
 {
-	const struct docker_request q = {.method = "GET", .idempotent = true};
-	abx_auto(abx_buf) struct abx_buf filters = ABX_BUF_INIT(1 << 20);
-	struct docker_answer a = {.status = 0};
-	const cJSON *item;
-	int32_t r;
+	const struct docker_list l = {.path = "/volumes?",
+				      .member = "Volumes",
+				      .what = "volumes",
+				      .req = req,
+				      .own = DOCKER_LABEL_VOLUME,
+				      .each = emit_listed};
 
-	docker_filters(&filters, req, DOCKER_LABEL_VOLUME);
-	if (filters.failed)
-		return abx_fail_no_memory(call);
-	r = docker_ask(s, call, &q, &a, "/volumes?%s", filters.data);
-	if (r == ABX_OK)
-		r = docker_expect(call, &a, "list of volumes");
-	if (r == ABX_OK)
-		cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(a.doc, "Volumes")) {
-			r = emit(call, item, ABX_PHASE_EXISTS);
-			if (r != ABX_OK && r != ABX_ENOTFOUND)
-				break;
-			r = ABX_OK;
-		}
-	docker_answer_release(&a);
-	return r;
+	return docker_each(s, call, &l);
 }
 
 int32_t docker_volume_delete(struct abx_session *s, struct abx_call *call, const char *id)

@@ -9,6 +9,7 @@
 struct watcher {
 	struct abx_session *s;
 	struct abx_call *call;
+	const struct abx_list_req *req;
 	struct abx_buf line;
 };
 
@@ -46,7 +47,10 @@ static int32_t take_event(struct watcher *w, const cJSON *event)
 	const struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox), .id = id};
 	int32_t r;
 
-	if (strcmp(abx_json_get_text(event, "Type"), "container") != 0 || !changes(action) || !*id)
+	if (strcmp(abx_json_get_text(event, "Type"), "container") != 0 || !changes(action) ||
+	    !*id ||
+	    !docker_has_labels(abx_json_get_part(abx_json_get_part(event, "Actor"), "Attributes"),
+			       w->req, DOCKER_LABEL_NAME))
 		return ABX_OK;
 	r = strcmp(action, "destroy") == 0 ? ABX_ENOTFOUND : docker_get(w->s, w->call, &sb);
 	return r == ABX_ENOTFOUND ? emit_gone(w->call, event, id) : r;
@@ -85,7 +89,7 @@ static int32_t on_data(void *ctx, const void *data, size_t len)
 
 int32_t docker_watch(struct abx_session *s, struct abx_call *call, const struct abx_list_req *req)
 {
-	struct watcher w = {.s = s, .call = call, .line = ABX_BUF_INIT(LINE_MAX_BYTES)};
+	struct watcher w = {.s = s, .call = call, .req = req, .line = ABX_BUF_INIT(LINE_MAX_BYTES)};
 	const struct docker_request q = {
 		.method = "GET", .sink = on_data, .sink_ctx = &w, .slow = true};
 	abx_auto(abx_buf) struct abx_buf filters = ABX_BUF_INIT(1 << 20);
