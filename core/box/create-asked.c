@@ -12,6 +12,8 @@
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
+/* In which providers agree. */
+#define OPTION_SANDBOX "sandbox_id"
 static int load_env(struct abx_creating *c, struct abx_err *err)
 {
 	const char *file = abx_config_get(c->config, "box.env_file", NULL);
@@ -151,6 +153,29 @@ static int resolve_image(struct abx_creating *c, struct abx_err *err)
 }
 
 /* What the provider's table tells already; the rest it refuses itself. */
+static bool has_box_option(const struct abx_cloud_backend *t, const char *name)
+{
+	for (size_t i = 0; t->options && t->options[i]; i++)
+		if (strcmp(t->options[i]->name, name) == 0)
+			return t->options[i]->flags & ABX_OPT_PER_BOX;
+	return false;
+}
+
+struct abx_kv *abx_create_options(const struct abx_creating *c, uint32_t *ret_n)
+{
+	uint32_t n = 0, n_all;
+	const struct abx_kv *all = abx_cloud_box_options(c->cloud, &n_all);
+	struct abx_kv *options = abx_xcalloc(n_all + 1, sizeof(*options));
+
+	if (c->req->sandbox_id)
+		options[n++] = (struct abx_kv){OPTION_SANDBOX, c->req->sandbox_id};
+	for (uint32_t i = 0; i < n_all; i++)
+		if (!c->req->sandbox_id || strcmp(all[i].key, OPTION_SANDBOX) != 0)
+			options[n++] = all[i];
+	*ret_n = n;
+	return options;
+}
+
 static int check_provider(const struct abx_creating *c, struct abx_err *err)
 {
 	const struct abx_cloud_backend *t = abx_cloud_table(c->cloud);
@@ -158,6 +183,8 @@ static int check_provider(const struct abx_creating *c, struct abx_err *err)
 			   : c->spec.n_ports && !t->url ? "make the ports of a box reachable"
 			   : c->spec.read_only && !(t->caps & ABX_CAP_READ_ONLY)
 				   ? "keep a box from writing to its workspace (--readonly)"
+			   : c->req->sandbox_id && !has_box_option(t, OPTION_SANDBOX)
+				   ? "use a sandbox that is there already (--sandbox-id)"
 				   : NULL;
 
 	if (!what)

@@ -47,6 +47,8 @@ int abx_create_send_ca(struct abx_creating *c, struct abx_err *err);
 
 /* create-base.c: the image of boxes for which nobody named one.  Has the provider an option that
  * names one? */
+/* For provision; free it. */
+struct abx_kv *abx_create_options(const struct abx_creating *c, uint32_t *ret_n);
 bool abx_create_has_own_image(const struct abx_creating *c);
 /* Say so when the one there is was made of something else than one would be now. */
 void abx_create_judge_base(const struct abx_creating *c, const struct abx_prepared *base);

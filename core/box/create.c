@@ -147,7 +147,7 @@ static int ask_provider(struct abx_creating *c, struct abx_err *err)
 {
 	struct abx_call_opts o = {.timeout_ms = PROVISION_TIMEOUT_MS, .box_id = c->box.id};
 	struct abx_provision req = {ABX_INIT(struct abx_provision)};
-	abx_autofree struct abx_kv *env = NULL;
+	abx_autofree struct abx_kv *env = NULL, *options = NULL;
 	struct abx_kv labels[ABX_N_LABELS];
 	struct abx_sandbox_copy got = {0};
 	struct abx_spec_lists lists = {0};
@@ -163,7 +163,8 @@ static int ask_provider(struct abx_creating *c, struct abx_err *err)
 	req.n_labels = ABX_N_LABELS;
 	req.env = env;
 	req.n_env = (uint32_t)c->env.len;
-	req.options = abx_cloud_box_options(c->cloud, &req.n_options);
+	options = abx_create_options(c, &req.n_options);
+	req.options = options;
 	req.timeout_ms = c->timeout_ms;
 	abx_box_spec_fill(&c->spec, &c->volume_ids, &lists, &req);
 	r = abx_cloud_provision(c->cloud, &o, &req, &got, err);

@@ -29,6 +29,8 @@ struct abx_create {
 	 * and the file that says what was sent into its source. */
 	const struct abx_checkpoint *from;
 	const char *from_seed;
+	/* A sandbox that is there already, by its id, to be used and left as it is; may be NULL. */
+	const char *sandbox_id;
 	int64_t timeout_ms;		  /* life of the box; 0 = the provider's own */
 	bool has_timeout;		  /* otherwise as configured */
 	const struct abx_spec_args *spec; /* network, limits, mounts, ...; may be NULL */

@@ -223,6 +223,8 @@ static int run_options(struct abx_cli *cli, struct create_cmd *c, int argc, char
 		{0, "size", ABX_OPT_KIND_TEXT, &spec->size, "SIZE", "a size the provider names"},
 		{0, "location", ABX_OPT_KIND_TEXT, &spec->location, "PLACE",
 		 "where the provider makes it"},
+		{0, "sandbox-id", ABX_OPT_KIND_TEXT, &c->req.sandbox_id, "ID",
+		 "use this sandbox, which is there already; it is never ended"},
 		{0, "count", ABX_OPT_KIND_TEXT, &c->count, "N",
 		 "so many at once: NAME-1 to NAME-N"},
 		{0}};
@@ -233,6 +235,8 @@ static int run_options(struct abx_cli *cli, struct create_cmd *c, int argc, char
 		return r;
 	if (args.n_pos || args.n_rest)
 		return abx_usage(cli, err, "create takes no argument; a name goes with -n");
+	if (c->req.sandbox_id && c->count)
+		return abx_usage(cli, err, "--sandbox-id: one sandbox is one box");
 	return create(cli, c, err);
 }
 

@@ -134,8 +134,7 @@ id=$(api POST /v2/sandboxes '{"templateID":"base","timeout":600}' |
 	sed -n 's/.*"sandboxID":"\([^"]*\)".*/\1/p')
 like "$id" '^i[a-z0-9]{20}$' 'a sandbox that somebody else made'
 e2b_forget
-ok 'a box of it' env AGENTBOX_E2B_SANDBOX_ID="$id" "$BUILD/tests/wrapper" \
-	agentbox create -n taken -y
+ok 'a box of it' ab create -n taken -y --sandbox-id "$id"
 is "$(id_of taken)" "$id" 'is that one'
 like "$(ab exec taken -- cat file)" '^hello$' 'with the project in it'
 one_line_error 1 'did not make this sandbox' 'it is not paused' ab stop taken
@@ -144,6 +143,9 @@ ok 'and forgotten' ab destroy taken -y
 is "$(e2b_asked | grep -c -e ^DELETE -e /pause)" 0 'nothing was asked to end'
 like "$(api GET "/sandboxes/$id")" '"state":"running"' 'it is still there'
 api DELETE "/sandboxes/$id"
+
+one_line_error 1 'local.*cannot use a sandbox that is there already' 'local has none such' \
+	ab create --provider local -y --sandbox-id "$id"
 
 # What ends with the box.
 for end in pause leave; do
