@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The engine is killed in the middle of a create, a command, a copy and a checkpoint, and comes
-# back: what was under way ends with one line that says why, the box can be used again, and nothing
-# is left that prune does not find.
+# The engine is killed in the middle of a create, a command, a copy, a checkpoint and a prepare, and
+# comes back: what was under way ends with one line that says why, the box can be used again, and
+# nothing is left that prune does not find.
 # shellcheck source=docker-functions.sh
 . "${0%/*}/docker-functions.sh"
 
@@ -120,6 +120,17 @@ ok 'checkpoint: prune' ab prune -y
 is "$(docker_api GET /images/json | grep -c 'agentbox/snapshot')" 0 'checkpoint: nothing is left'
 ok 'then it is taken' ab checkpoint create one --name c
 ok 'and goes' ab checkpoint rm c -y
+images_of() # NAME
+{
+	docker_api GET /images/json | grep -c "agentbox/prepared:$1\""
+}
+dies import 0 'prepare' ab prepare --from "$T/root.tar" -n other
+[ "$status" -ne 0 ] || ab image rm other -y >/dev/null 2>&1
+ok 'prepare: prune' ab prune -y
+is "$(images_of other)" 0 'prepare: nothing is left'
+ok 'then it is made' ab prepare --from "$T/root.tar" -n other
+is "$(images_of other)" 1 'and there'
+ok 'and goes, too' ab image rm other -y
 ok 'destroy' ab destroy one -y
 is "$(engine_has one)" 0 'nothing is left of it'
 ab image rm killed -y >/dev/null 2>&1
