@@ -123,29 +123,45 @@ static cJSON *pid_event(const struct e2b_proc *p)
 	return o;
 }
 
-static const char *signal_text(int signo)
+/* As Go calls them. */
+static void signal_text(long signo, char *to, size_t size)
 {
-	const char *name = strsignal(signo);
+	static const char *const names[] = {"",
+					    "hangup",
+					    "interrupt",
+					    "quit",
+					    "illegal instruction",
+					    "trace/breakpoint trap",
+					    "aborted",
+					    "bus error",
+					    "floating point exception",
+					    "killed",
+					    "user defined signal 1",
+					    "segmentation fault",
+					    "user defined signal 2",
+					    "broken pipe",
+					    "alarm clock",
+					    "terminated"};
 
-	return signo == SIGKILL	  ? "killed"
-	       : signo == SIGTERM ? "terminated"
-	       : signo == SIGINT  ? "interrupt"
-	       : signo == SIGHUP  ? "hangup"
-				  : name;
+	if (signo > 0 && (size_t)signo < ABX_N_ELEMENTS(names))
+		(void)snprintf(to, size, "%s", names[signo]);
+	else
+		(void)snprintf(to, size, "signal %ld", signo);
 }
 
 static void on_exit_frame(struct e2b_proc *p, const char *text)
 {
 	cJSON *end = cJSON_CreateObject();
-	char status[128];
+	char status[128], name[64];
 	long code, signo, core;
 	char *at;
 
 	code = strtol(text, &at, 10);
 	signo = strtol(at, &at, 10);
 	core = strtol(at, &at, 10);
+	signal_text(signo, name, sizeof(name));
 	if (signo)
-		(void)snprintf(status, sizeof(status), "signal: %s%s", signal_text((int)signo),
+		(void)snprintf(status, sizeof(status), "signal: %s%s", name,
 			       core ? " (core dumped)" : "");
 	else
 		(void)snprintf(status, sizeof(status), "exit status %ld", code);
