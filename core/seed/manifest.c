@@ -2,21 +2,50 @@
 /* What was sent into a box. */
 #include "core/seed/manifest.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "abxsdk/fs.h"
 #include "core/seed/index.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
-#define MANIFEST_MAX ((size_t)2 << 30)
 #define CHUNK_BYTES ((size_t)64 << 10)
 #define ENTRY_MAX_BYTES ((size_t)64 << 10)
+#define NAMES_BYTES ((size_t)64 << 10)
 #define MAGIC "agentbox-manifest 1"
 #define N_NUMBERS 7
 #define BROUGHT "brought "
 #define NO_OID "0000000000000000000000000000000000000000"
+
+/* Of very many short paths, each with an allocation of its own would take twice as much. */
+struct abx_manifest_names {
+	struct abx_manifest_names *next;
+	size_t len, cap;
+	char text[];
+};
+
+static const char *keep(struct abx_manifest *m, const char *path)
+{
+	const size_t len = strlen(path) + 1;
+	struct abx_manifest_names *n = m->names;
+	char *at;
+
+	if (!n || n->cap - n->len < len) {
+		const size_t cap = len > NAMES_BYTES ? len : NAMES_BYTES;
+
+		n = abx_xcalloc(1, sizeof(*n) + cap);
+		n->cap = cap;
+		n->next = m->names;
+		m->names = n;
+	}
+	at = n->text + n->len;
+	memcpy(at, path, len);
+	n->len += len;
+	return at;
+}
 
 void abx_manifest_add(struct abx_manifest *m, const char *path, const struct stat *st,
 		      const char *oid)
@@ -28,7 +57,7 @@ void abx_manifest_add(struct abx_manifest *m, const char *path, const struct sta
 		m->items = abx_xreallocarray(m->items, m->cap, sizeof(*m->items));
 	}
 	e = &m->items[m->len++];
-	*e = (struct abx_manifest_entry){.path = abx_xstrdup(path),
+	*e = (struct abx_manifest_entry){.path = keep(m, path),
 					 .mode = st->st_mode,
 					 .size = (uint64_t)st->st_size,
 					 .inode = st->st_ino,
@@ -39,11 +68,11 @@ void abx_manifest_add(struct abx_manifest *m, const char *path, const struct sta
 
 void abx_manifest_release(struct abx_manifest *m)
 {
-	for (size_t i = 0; i < m->len; i++)
-		free(m->items[i].path);
+	for (struct abx_manifest_names *n = m->names, *next; n; n = next) {
+		next = n->next;
+		free(n);
+	}
 	free(m->items);
-	for (size_t i = 0; i < m->n_brought; i++)
-		free(m->brought[i].path);
 	free(m->brought);
 	memset(m, 0, sizeof(*m));
 }
@@ -77,19 +106,13 @@ static void compact(struct abx_manifest *m)
 {
 	size_t n = 0, n_brought = 0;
 
-	for (size_t i = 0; i < m->len; i++) {
+	for (size_t i = 0; i < m->len; i++)
 		if (m->items[i].mode)
 			m->items[n++] = m->items[i];
-		else
-			free(m->items[i].path);
-	}
 	m->len = n;
-	for (size_t i = 0; i < m->n_brought; i++) {
+	for (size_t i = 0; i < m->n_brought; i++)
 		if (*m->brought[i].oid)
 			m->brought[n_brought++] = m->brought[i];
-		else
-			free(m->brought[i].path);
-	}
 	m->n_brought = n_brought;
 }
 
@@ -204,56 +227,97 @@ static bool parse_brought(const char *text, const char *path, struct abx_manifes
 	return false;
 }
 
-/* The next NUL-terminated string, or NULL. */
-static const char *next(const char **at, const char *end)
+/* A file of strings, read in pieces: of very many files it is as large as all that is known. */
+struct source {
+	int fd;
+	struct abx_buf piece;
+	size_t at;
+	bool all; /* the rest of the file is in the piece */
+};
+
+/* Before an entry: all of it is in the piece. */
+static int refill(struct source *s)
 {
-	const char *s = *at, *nul = s < end ? memchr(s, '\0', (size_t)(end - s)) : NULL;
+	const size_t left = s->piece.len - s->at;
+	char room[CHUNK_BYTES];
+	ssize_t n = 1;
+
+	if (s->all || left >= ENTRY_MAX_BYTES)
+		return 0;
+	if (left)
+		memmove(s->piece.data, s->piece.data + s->at, left);
+	s->piece.len = left;
+	s->at = 0;
+	while (n > 0 && s->piece.len < ENTRY_MAX_BYTES) {
+		n = read(s->fd, room, sizeof(room));
+		if (n < 0 && errno == EINTR)
+			n = 1;
+		else if (n > 0)
+			abx_buf_add(&s->piece, room, (size_t)n);
+	}
+	s->all = n == 0;
+	return n < 0 ? -errno : s->piece.failed ? -ENOMEM : 0;
+}
+
+/* The next NUL-terminated string of the piece, or NULL. */
+static const char *next(struct source *s)
+{
+	const char *text = abx_buf_str(&s->piece) + s->at;
+	const char *nul = memchr(text, '\0', s->piece.len - s->at);
 
 	if (!nul)
 		return NULL;
-	*at = nul + 1;
-	return s;
+	s->at += (size_t)(nul - text) + 1;
+	return text;
 }
 
-static bool parse(const struct abx_buf *b, struct abx_manifest *m)
+static bool parse_entry(const char *text, const char *path, struct abx_manifest *m)
 {
-	const char *at = abx_buf_str(b), *end = at + b->len, *s = next(&at, end);
 	const struct stat none = {0};
 
-	if (!s || strcmp(s, MAGIC) != 0)
+	if (!path)
 		return false;
-	while ((s = next(&at, end))) {
-		const char *path;
+	if (strncmp(text, BROUGHT, sizeof(BROUGHT) - 1) == 0)
+		return parse_brought(text, path, m);
+	abx_manifest_add(m, path, &none, "");
+	return parse_numbers(text, &m->items[m->len - 1]);
+}
 
-		if (strcmp(s, "end") == 0)
-			return at == end;
-		path = next(&at, end);
-		if (!path)
-			return false;
-		if (strncmp(s, BROUGHT, sizeof(BROUGHT) - 1) == 0) {
-			if (!parse_brought(s, path, m))
-				return false;
-			continue;
-		}
-		abx_manifest_add(m, path, &none, "");
-		if (!parse_numbers(s, &m->items[m->len - 1]))
-			return false;
+/* -EBADMSG: it is damaged. */
+static int parse(struct source *source, struct abx_manifest *m)
+{
+	int r = refill(source);
+	const char *s = r == 0 ? next(source) : NULL;
+
+	if (r == 0 && (!s || strcmp(s, MAGIC) != 0))
+		r = -EBADMSG;
+	while (r == 0 && (r = refill(source)) == 0) {
+		s = next(source);
+		if (s && strcmp(s, "end") == 0)
+			return source->all && source->at == source->piece.len ? 0 : -EBADMSG;
+		if (!s || !parse_entry(s, next(source), m))
+			r = -EBADMSG;
 	}
-	return false;
+	return r;
 }
 
 int abx_manifest_load(const char *path, struct abx_manifest *ret, struct abx_err *err)
 {
-	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(MANIFEST_MAX);
+	struct source source = {-1, ABX_BUF_INIT(CHUNK_BYTES + 2 * ENTRY_MAX_BYTES), 0, false};
 	struct abx_manifest m = {0};
-	const int r = abx_fs_read(AT_FDCWD, path, &b);
+	int r;
 
-	if (r < 0)
-		return abx_err_errno(err, -r, "read '%s'", path);
-	if (!parse(&b, &m)) {
+	source.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	r = source.fd < 0 ? -errno : parse(&source, &m);
+	if (source.fd >= 0)
+		(void)close(source.fd);
+	abx_buf_release(&source.piece);
+	if (r < 0) {
 		abx_manifest_release(&m);
-		return abx_err_set(err, ABX_ECORRUPT,
-				   "the record of what was sent is damaged: '%s'", path);
+		if (r == -EBADMSG)
+			return abx_err_set(err, ABX_ECORRUPT,
+					   "the record of what was sent is damaged: '%s'", path);
+		return abx_err_errno(err, -r, "read '%s'", path);
 	}
 	sort(&m);
 	*ret = m;
@@ -262,7 +326,7 @@ int abx_manifest_load(const char *path, struct abx_manifest *ret, struct abx_err
 
 struct abx_manifest_entry *abx_manifest_find(const struct abx_manifest *m, const char *path)
 {
-	const struct abx_manifest_entry key = {.path = (char *)(uintptr_t)path};
+	const struct abx_manifest_entry key = {.path = path};
 
 	return m->sorted ? bsearch(&key, m->items, m->sorted, sizeof(*m->items), by_path) : NULL;
 }
@@ -304,7 +368,7 @@ void abx_manifest_set(struct abx_manifest *m, const char *path, const struct sta
 
 static struct abx_manifest_brought *find_brought(const struct abx_manifest *m, const char *path)
 {
-	const struct abx_manifest_brought key = {.path = (char *)(uintptr_t)path};
+	const struct abx_manifest_brought key = {.path = path};
 
 	return m->brought_sorted ? bsearch(&key, m->brought, m->brought_sorted, sizeof(*m->brought),
 					   by_brought_path)
@@ -322,7 +386,7 @@ void abx_manifest_bring(struct abx_manifest *m, const char *path, uint32_t mode,
 				abx_xreallocarray(m->brought, m->brought_cap, sizeof(*m->brought));
 		}
 		e = &m->brought[m->n_brought++];
-		e->path = abx_xstrdup(path);
+		e->path = keep(m, path);
 	}
 	e->mode = mode;
 	(void)snprintf(e->oid, sizeof(e->oid), "%s", mode ? oid : NO_OID);

@@ -16,16 +16,16 @@
 #include "core/util/sha1.h"
 
 struct abx_manifest_entry {
-	char *path;
-	mode_t mode; /* st_mode */
+	const char *path;
 	uint64_t size, inode;
 	struct timespec mtime, ctime;
+	mode_t mode;		      /* st_mode */
 	char oid[ABX_SHA1_HEX_BYTES]; /* git's id of the raw content; of a link, its target */
 };
 
 /* What came back from the box since: this machine has it so, whatever was sent. */
 struct abx_manifest_brought {
-	char *path;
+	const char *path;
 	uint32_t mode; /* as git has it; 0: it is gone */
 	char oid[ABX_SHA1_HEX_BYTES];
 };
@@ -35,6 +35,7 @@ struct abx_manifest {
 	size_t len, cap, sorted; /* the first `sorted` ones are in order of path */
 	struct abx_manifest_brought *brought;
 	size_t n_brought, brought_cap, brought_sorted; /* the same */
+	struct abx_manifest_names *names;	       /* where the paths are, until the end */
 };
 
 void abx_manifest_add(struct abx_manifest *m, const char *path, const struct stat *st,

@@ -475,6 +475,9 @@ static int inspect(const struct abx_seed *s, struct abx_seed_repo *r, struct abx
 		code = read_info(r, err);
 	if (code == 0)
 		code = check_unchanged(r, err);
+	/* The box does not get it. */
+	if (s->options.look_only)
+		abx_index_release(&r->index);
 	abx_git_abandon(&j.config);
 	abx_git_abandon(&j.attrs);
 	abx_git_abandon(&j.status);
