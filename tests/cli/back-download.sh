@@ -3,10 +3,7 @@
 # diff and download bring back what a box changed, and only that; conflicts are named and left.
 . "${0%/*}/functions.sh"
 
-providers=mock
-if ab doctor --provider local >/dev/null 2>&1; then
-	providers="$providers local"
-fi
+with_local mock
 
 for p in $providers; do
 	repo=$T/$p

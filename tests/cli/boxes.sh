@@ -7,10 +7,7 @@
 mkdir "$T/one" "$T/two"
 printf '1\n' >"$T/one/file"
 printf '2\n' >"$T/two/file"
-providers=mock
-if ab doctor --provider local >/dev/null 2>&1; then
-	providers="$providers local"
-fi
+with_local mock
 
 state_of()
 {

@@ -21,10 +21,7 @@ touch -d @1000000000 "$T/mixed/d"
 ) >"$T/mixed.tar"
 head -c 200000 "$T/bytes" >"$T/mixed/big"
 tar --format=gnu -C "$T/mixed" -c big | head -c 100000 >"$T/cut.tar"
-providers=mock
-if ab doctor --provider local >/dev/null 2>&1; then
-	providers="$providers local"
-fi
+with_local mock
 
 into() # FILE BOX:PATH
 {

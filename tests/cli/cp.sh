@@ -7,10 +7,7 @@ mkdir "$T/plain"
 printf 'hello\n' >"$T/plain/file"
 make_repo "$T/tree" >/dev/null
 rm -rf "$T/tree/.git"
-providers=mock
-if ab doctor --provider local >/dev/null 2>&1; then
-	providers="$providers local"
-fi
+with_local mock
 for p in $providers; do
 	box=box-$p
 	ok "$p: a box" ab create --provider "$p" -w "$T/plain" -n "$box" -y

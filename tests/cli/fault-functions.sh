@@ -11,9 +11,14 @@
 #	entries DIR             a line for each file and link, but for .git: name, mode, sum
 #	only_of NOW OLD NEW     each line of NOW is in OLD or NEW, and none is missing that is in
 #	                        both: files are as they were or as they will be
+#	$repo                   a repository in which somebody works
+#	$max                    how many moments of each kind
 #	as_expected KIND        $status is that of KIND, and one line says why
 
 fault_preload=$BUILD/tests/preload/.libs/fault-at-call.so
+max=5
+repo=$T/repo
+make_repo "$repo" >/dev/null && make_dirty "$repo" || exit 99
 
 faulted()
 {

@@ -3,10 +3,7 @@
 # fetch makes a box's commits a branch here, and changes nothing else.
 . "${0%/*}/functions.sh"
 
-providers=mock
-if ab doctor --provider local >/dev/null 2>&1; then
-	providers="$providers local"
-fi
+with_local mock
 
 for p in $providers; do
 	repo=$T/$p

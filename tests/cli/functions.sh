@@ -32,6 +32,7 @@
 #	make_dirty DIR            staged, unstaged, deleted, renamed, untracked and ignored files
 #	tree_sum DIR              a sum over names, types, modes, owners, links, contents of a tree;
 #	                          .git is included, the stat cache (.git/index) is taken as entries
+#	with_local NAME...        $providers: those, and local where it works on this machine
 #	atexit CMD...             run at the end, last one first, before $T is removed
 #
 # The end
@@ -80,6 +81,14 @@ END
 ab()
 {
 	"$BUILD/tests/wrapper" agentbox "$@"
+}
+
+with_local()
+{
+	providers=$*
+	if ab doctor --provider local >/dev/null 2>&1; then
+		providers="$providers local"
+	fi
 }
 
 box_id()

@@ -7,11 +7,6 @@
 # shellcheck source=fault-functions.sh
 . "${0%/*}/fault-functions.sh"
 
-# How many moments of each kind.
-max=5
-repo=$T/repo
-make_repo "$repo" >/dev/null
-make_dirty "$repo"
 (cd "$repo" && seq 30000 >long && git add long && git commit -qm long) || exit 99
 ok 'a box' ab create --provider mock -w "$repo" -n one -y
 # The script runs in the box.

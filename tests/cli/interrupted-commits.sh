@@ -6,10 +6,6 @@
 # shellcheck source=fault-functions.sh
 . "${0%/*}/fault-functions.sh"
 
-max=5
-repo=$T/repo
-make_repo "$repo" >/dev/null
-make_dirty "$repo"
 ok 'a box' ab create --provider mock -w "$repo" -n one -y
 id=$(box_id one)
 

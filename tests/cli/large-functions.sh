@@ -10,10 +10,8 @@
 #	timed WHAT CMD...    agentbox CMD exits with $expected (0); what it took is said, and the
 #	                     largest process of ours, which may not be larger than $rss_max KiB
 
-provider=mock
-if ab doctor --provider local >/dev/null 2>&1; then
-	provider=local
-fi
+with_local mock
+provider=${providers##* }
 
 sums_script='cd "$1" && {
 	find . -name .git -prune -o -type l -printf "%p l %l\0" -o \

@@ -5,10 +5,7 @@
 
 make_repo "$T/repo" >/dev/null
 cd "$T/repo" || exit 99
-providers=mockbare
-if ab doctor --provider local >/dev/null 2>&1; then
-	providers="$providers local"
-fi
+with_local mockbare
 
 detach()
 {

@@ -4,10 +4,7 @@
 . "${0%/*}/functions.sh"
 
 make_repo "$T/repo" >/dev/null
-providers=mock
-if ab doctor --provider local >/dev/null 2>&1; then
-	providers="$providers local"
-fi
+with_local mock
 runs_sleep()
 {
 	ab top "$1" -1 2>/dev/null | grep -q sleep

@@ -15,9 +15,9 @@ fi
 
 # ---- many files ----
 
-# What is known of each path is held until the end: up to 800 bytes for each above 20,000.
+# What is known of each path is held until the end: up to 600 bytes for each above 20,000.
 rss_few=$rss_max
-[ "$files" -le 20000 ] || rss_max=$((rss_max + (files - 20000) * 800 / 1024))
+[ "$files" -le 20000 ] || rss_max=$((rss_max + (files - 20000) * 600 / 1024))
 
 many=$T/many
 git init -q "$many" && perl -e '

@@ -32,10 +32,7 @@ done
 }
 ab destroy --all -y >/dev/null 2>&1
 
-providers=mock
-if ab doctor --provider local >/dev/null 2>&1; then
-	providers="$providers local"
-fi
+with_local mock
 git checkout -q -b feat HEAD~1 && echo feat >only && git add only && git commit -q -m feat &&
 	git checkout -q -b agentbox HEAD~1 && git checkout -q main || exit 99
 echo dirty >>f && echo u >untracked && echo s >staged && git add staged

@@ -3,10 +3,7 @@
 # sync brings newer commits and edits of the host into a box; what both changed stays as in the box.
 . "${0%/*}/functions.sh"
 
-providers=mock
-if ab doctor --provider local >/dev/null 2>&1; then
-	providers="$providers local"
-fi
+with_local mock
 
 for p in $providers; do
 	repo=$T/$p
