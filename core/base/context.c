@@ -188,19 +188,13 @@ static int put_all(struct writer *w, const struct abx_base_how *how)
 
 static int open_unnamed(const struct abx_home *home, struct abx_err *err)
 {
-	abx_autofree char *dir = NULL, *path = NULL;
+	abx_autofree char *dir = NULL;
 	int fd, r = abx_home_dir(home, &dir, err, "tmp");
 
 	if (r < 0)
 		return r;
-	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0) {
-		path = abx_xasprintf("%s/context-XXXXXX", dir);
-		fd = mkostemp(path, O_CLOEXEC);
-		if (fd >= 0)
-			(void)unlink(path);
-	}
-	return fd < 0 ? abx_err_errno(err, errno, "a file in '%s'", dir) : fd;
+	fd = abx_fs_open_scratch(dir);
+	return fd < 0 ? abx_err_errno(err, fd, "a file in '%s'", dir) : fd;
 }
 
 static int make(struct writer *w, const struct abx_base_how *how,

@@ -69,7 +69,7 @@ static int say_brought(const struct abx_manifest *sent, const char *tmp, int *re
 	}
 	if (text.failed)
 		return abx_err_set(err, ABX_ENOMEM, "too much was brought back already");
-	fd = abx_spool_file(tmp);
+	fd = abx_fs_open_scratch(tmp);
 	r = fd < 0 ? fd : abx_fs_write_all(fd, abx_buf_str(&text), text.len);
 	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
 		r = -errno;

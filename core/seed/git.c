@@ -10,7 +10,6 @@
 #include "abxsdk/fs.h"
 #include "abxsdk/spawn.h"
 #include "core/util/parse.h"
-#include "core/util/rand.h"
 
 #define MAX_ARGS 80
 #define STDERR_MAX (256 * 1024)
@@ -61,26 +60,9 @@ void abx_git_setenv(struct abx_git *g, const char *assignment)
 	abx_strv_add(&g->env, assignment);
 }
 
-int abx_spool_file(const char *dir)
-{
-	abx_autofree char *path = NULL;
-	char hex[17];
-	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd >= 0)
-		return fd;
-	abx_rand_hex(hex, 16);
-	path = abx_xasprintf("%s/tmp-%s", dir, hex);
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	(void)unlink(path);
-	return fd;
-}
-
 int abx_spool_bytes(const char *dir, const void *data, size_t len)
 {
-	int fd = abx_spool_file(dir), r;
+	int fd = abx_fs_open_scratch(dir), r;
 
 	if (fd < 0)
 		return fd;
@@ -115,7 +97,7 @@ static int open_output(const struct abx_git *g, unsigned int flags, struct abx_g
 {
 	int pair[2], r;
 
-	job->err_fd = abx_spool_file(g->spool);
+	job->err_fd = abx_fs_open_scratch(g->spool);
 	if (job->err_fd < 0)
 		return job->err_fd;
 	/* Where git fills the disk, it can still say so. */
@@ -123,7 +105,7 @@ static int open_output(const struct abx_git *g, unsigned int flags, struct abx_g
 	if (r)
 		return -r;
 	if (!(flags & ABX_GIT_PIPE)) {
-		job->out_fd = *ret_theirs = abx_spool_file(g->spool);
+		job->out_fd = *ret_theirs = abx_fs_open_scratch(g->spool);
 		return job->out_fd < 0 ? job->out_fd : 0;
 	}
 	if (pipe2(pair, O_CLOEXEC) < 0)

@@ -71,8 +71,7 @@ int abx_git_run(const struct abx_git *g, const char *const *args, const struct a
 /* End it, whatever it is doing.  Nothing happens when it was not started. */
 void abx_git_abandon(struct abx_git_job *job);
 
-/* An unlinked file in `dir`, and one that holds these bytes, at its start; -errno. */
-int abx_spool_file(const char *dir);
+/* An unlinked file in `dir` that holds these bytes, at its start; -errno. */
 int abx_spool_bytes(const char *dir, const void *data, size_t len);
 
 /* The last line that says something, without "fatal:" or "error:"; into `line`. */

@@ -199,7 +199,7 @@ static int send_small(struct abx_file_writer *w, size_t i, int fd, struct stat *
 static int copy_of(struct abx_file_writer *w, int fd, const char *path, struct stat *st,
 		   struct abx_err *err)
 {
-	int copy = abx_spool_file(w->seed->spool), e = 0;
+	int copy = abx_fs_open_scratch(w->seed->spool), e = 0;
 	uint64_t len = 0;
 
 	if (copy < 0)

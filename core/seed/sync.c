@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "abxsdk/fs.h"
 #include "core/seed/back-path.h"
 #include "core/seed/seed-script.h"
 #include "core/seed/sync-io.h"
@@ -182,7 +183,7 @@ static int ask_box(struct sync *s, const struct abx_box_io *io, struct abx_synce
 	abx_auto(abx_buf) struct abx_buf answer = ABX_BUF_INIT(ANSWER_MAX);
 	abx_auto(abx_buf) struct abx_buf said = ABX_BUF_INIT(STDERR_MAX);
 	struct abx_box_script script = {"sync", abx_script_sync, args, -1, on_answer, &answer};
-	abx_autoclose int fd = abx_spool_file(s->ask->spool);
+	abx_autoclose int fd = abx_fs_open_scratch(s->ask->spool);
 	int code = 0, r;
 
 	if (fd < 0)

@@ -37,18 +37,10 @@ int32_t docker_move_exec(const struct abx_move *m, const struct abx_exec *req, s
 
 int32_t docker_scratch(const struct abx_session *s, struct abx_call *call, int *ret_fd)
 {
-	char path[DOCKER_PATH_MAX];
-	int fd = open(s->state_dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int fd = abx_fs_open_scratch(s->state_dir);
 
-	/* Not every file system can. */
-	if (fd < 0) {
-		(void)snprintf(path, sizeof(path), "%s/scratch-XXXXXX", s->state_dir);
-		fd = mkostemp(path, O_CLOEXEC);
-		if (fd >= 0)
-			(void)unlink(path);
-	}
 	if (fd < 0)
-		return abx_fail_errno(call, errno, "a file in %s", s->state_dir);
+		return abx_fail_errno(call, -fd, "a file in %s", s->state_dir);
 	*ret_fd = fd;
 	return ABX_OK;
 }

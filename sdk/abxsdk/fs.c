@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -73,6 +74,22 @@ int abx_fs_open_unnamed(int dirfd, const char *dir, mode_t mode)
 	int fd = openat(dirfd, dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
 
 	return fd < 0 ? -errno : fd;
+}
+
+int abx_fs_open_scratch(const char *dir)
+{
+	char path[PATH_MAX];
+	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return fd;
+	if (snprintf(path, sizeof(path), "%s/tmp-XXXXXX", dir) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	(void)unlink(path);
+	return fd;
 }
 
 int abx_fs_name_it(int fd, int dirfd, const char *name)

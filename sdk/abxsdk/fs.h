@@ -42,6 +42,9 @@ int abx_fs_remove_tree(int dirfd, const char *path);
  * -EISDIR, -ENOENT.  A descriptor for writing, or -errno. */
 int abx_fs_open_unnamed(int dirfd, const char *dir, mode_t mode);
 int abx_fs_name_it(int fd, int dirfd, const char *name);
+/* A file of ours to write and read that never has a name, also where the file system needs one
+ * first; a descriptor. */
+int abx_fs_open_scratch(const char *dir);
 
 /* Open a directory, O_PATH not used so that it can be read and locked. */
 int abx_fs_open_dir(int dirfd, const char *path);
