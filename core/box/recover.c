@@ -256,20 +256,33 @@ static bool listed(const struct abx_strv *v, const char *s)
 	return false;
 }
 
-/* Providers that were used (they have a directory in the home, or boxes), then the others
+/* Whoever only looked left an empty directory. */
+static bool has_entries(int parent, const char *name)
+{
+	DIR *dir = abx_fs_opendir(parent, name);
+	struct dirent *e;
+	bool found = false;
+
+	while (dir && !found && (e = readdir(dir)))
+		found = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+	if (dir)
+		(void)closedir(dir);
+	return found;
+}
+
+/* Providers that were used (they keep something in the home, or have boxes), then the others
  * that are installed.  ret_n_used says how many are of the first kind. */
 static int all_providers(struct abx_app *app, struct abx_strv *ret, size_t *ret_n_used,
 			 struct abx_err *err)
 {
-	abx_autofree char *path = abx_home_path(&app->home, "providers");
+	DIR *dir = abx_fs_opendir(app->home.fd, "providers");
 	struct abx_provider_files files = {0};
 	struct abx_box_list boxes = {0};
 	struct dirent *e;
-	DIR *dir = opendir(path);
 	int r;
 
 	while (dir && (e = readdir(dir)))
-		if (abx_is_provider_name(e->d_name))
+		if (abx_is_provider_name(e->d_name) && has_entries(dirfd(dir), e->d_name))
 			abx_strv_add(ret, e->d_name);
 	if (dir)
 		(void)closedir(dir);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The agentbox program: finds the command, runs it, prints its error, once. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/cli/cmd.h"
 #include "core/cli/signals.h"
@@ -111,6 +112,27 @@ static void move_options_back(int argc, char **argv)
 	}
 }
 
+/* What is made here has to be usable by who made it, whatever the caller's umask. */
+static void keep_owner_bits(void)
+{
+	mode_t mask = umask(077);
+
+	(void)umask(mask & ~(mode_t)0700);
+}
+
+static bool is_help(const char *arg)
+{
+	return strcmp(arg, "-h") == 0 || strcmp(arg, "--help") == 0;
+}
+
+/* Of agentbox itself, also as `agentbox <provider> --help`. */
+static bool wants_help(int argc, char **argv)
+{
+	return argc < 2 || is_help(argv[1]) ||
+	       (argc == 3 && is_help(argv[2]) && !abx_cmd_find(argv[1]) &&
+		abx_is_provider_name(argv[1]));
+}
+
 int main(int argc, char **argv)
 {
 	struct abx_cli cli = {0};
@@ -120,9 +142,10 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "agentbox: cannot set up signals: %s\n", strerror(errno));
 		return 1;
 	}
+	keep_owner_bits();
 	abx_log_init(false);
 	move_options_back(argc, argv);
-	if (argc < 2 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
+	if (wants_help(argc, argv)) {
 		static char help[] = "help";
 		char *help_argv[] = {help, NULL};
 

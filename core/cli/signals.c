@@ -157,6 +157,8 @@ int abx_signals_install(void)
 	for (size_t i = 0; i < ABX_N_ELEMENTS(signals); i++)
 		handle(signals[i], on_signal);
 	(void)sigaction(SIGPIPE, &ignore, NULL);
+	/* A limit on the size of files is an error to report. */
+	(void)sigaction(SIGXFSZ, &ignore, NULL);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "abxsdk/fs.h"
+#include "abxsdk/text.h"
 #include "core/state/aside.h"
 #include "core/state/lock.h"
 #include "core/state/schema.h"
@@ -19,16 +20,12 @@
  * the database, which is when even a database that is not durable waits for the disk. */
 #define DB_CHECKPOINT_PAGES 128
 
-static bool is_full(int errnum)
-{
-	return errnum == ENOSPC || errnum == EDQUOT || errnum == EFBIG;
-}
-
 int abx_db_fail(struct abx_db *db, int sqlite_code, struct abx_err *err)
 {
 	int os = sqlite3_system_errno(db->sql);
 	const char *why = sqlite3_errmsg(db->sql);
 	int code = ABX_EINTERNAL;
+	const char *remedy;
 
 	switch (sqlite_code & 0xff) {
 	case SQLITE_BUSY:
@@ -47,10 +44,9 @@ int abx_db_fail(struct abx_db *db, int sqlite_code, struct abx_err *err)
 		(void)abx_err_set(err, code, "database '%s': %s", db->path,
 				  os ? strerror(os) : why);
 		/* SQLite does not always keep what the system said. */
-		if (is_full(os))
-			(void)abx_err_remedy(err, "free some space there");
-		else
-			(void)abx_err_remedy(err, "free some space there, or check the disk");
+		remedy = abx_remedy_of_errno(os);
+		(void)abx_err_remedy(err, "%s",
+				     remedy ? remedy : "free some space there, or check the disk");
 		return code;
 	case SQLITE_CANTOPEN:
 	case SQLITE_READONLY:
@@ -297,8 +293,6 @@ static int ensure_install_id(const struct abx_home *home, char uuid[ABX_UUID_BYT
 	if (r == 0)
 		return 0;
 	(void)abx_err_errno(err, r, "write '%s/" INSTALL_NAME "'", home->path);
-	if (is_full(-r))
-		(void)abx_err_remedy(err, "free some space there");
 	return r == -EACCES || r == -EPERM ? ABX_EPERM : ABX_EIO;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "abxsdk/fs.h"
+#include "abxsdk/text.h"
 #include "core/util/mem.h"
 
 static char *passwd_home(void)
@@ -76,6 +77,14 @@ static int check_dir(int fd, const char *path, struct abx_err *err)
 	return 0;
 }
 
+/* May its owner, who is asked to, change its mode? */
+static bool is_mine(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_uid == geteuid();
+}
+
 static int open_made(const char *path, struct abx_err *err)
 {
 	int fd = abx_fs_open_dir(AT_FDCWD, path), r;
@@ -84,9 +93,10 @@ static int open_made(const char *path, struct abx_err *err)
 		r = abx_fs_mkdir_p(AT_FDCWD, path, 0700);
 		if (r < 0) {
 			(void)abx_err_errno(err, r, "create home '%s'", path);
-			return r == -ENOSPC ? abx_err_remedy(err, "free some space there")
-					    : abx_err_remedy(err, "set AGENTBOX_HOME to a "
-								  "directory of yours");
+			return abx_remedy_of_errno(-r)
+				       ? err->code
+				       : abx_err_remedy(err, "set AGENTBOX_HOME to a directory of "
+							     "yours");
 		}
 		fd = abx_fs_open_dir(AT_FDCWD, path);
 	}
@@ -97,9 +107,9 @@ static int open_made(const char *path, struct abx_err *err)
 	if (fd < 0) {
 		r = fd;
 		(void)abx_err_errno(err, r, "open home '%s'", path);
-		return r == -EACCES ? abx_err_remedy(err, "chmod 700 '%s'", path)
-				    : abx_err_remedy(err, "set AGENTBOX_HOME to a directory of "
-							  "yours");
+		return r == -EACCES && is_mine(path)
+			       ? abx_err_remedy(err, "chmod 700 '%s'", path)
+			       : abx_err_remedy(err, "set AGENTBOX_HOME to a directory of yours");
 	}
 	return fd;
 }

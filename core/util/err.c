@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "abxsdk/text.h"
 #include "core/util/redact.h"
 
 static const struct {
@@ -100,6 +101,7 @@ int abx_err_errno(struct abx_err *err, int errnum, const char *fmt, ...)
 {
 	int positive = errnum < 0 ? -errnum : errnum;
 	int code = code_of_errno(positive);
+	const char *remedy;
 	va_list ap;
 	size_t len;
 
@@ -110,8 +112,9 @@ int abx_err_errno(struct abx_err *err, int errnum, const char *fmt, ...)
 	va_end(ap);
 	len = strlen(err->text);
 	(void)snprintf(err->text + len, sizeof(err->text) - len, ": %s", strerror(positive));
-	if (positive == ENOSPC || positive == EDQUOT)
-		(void)abx_err_remedy(err, "free some space there");
+	remedy = abx_remedy_of_errno(positive);
+	if (remedy)
+		(void)abx_err_remedy(err, "%s", remedy);
 	return code;
 }
 

@@ -24,6 +24,7 @@
 
 #include "abxsdk/fs.h"
 #include "abxsdk/launch.h"
+#include "abxsdk/text.h"
 
 void box_harden(void)
 {
@@ -123,7 +124,7 @@ void box_fail_errno(int err, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	fail_v(code_of(err), NULL, strerror(err), fmt, ap);
+	fail_v(code_of(err), abx_remedy_of_errno(err), strerror(err), fmt, ap);
 }
 
 void *box_alloc(size_t n)

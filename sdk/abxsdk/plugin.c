@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "abxsdk/text.h"
+
 const struct abx_host *abx_plugin_host;
 
 static void say(struct abx_call *call, int32_t code, uint32_t flags, const char *remedy,
@@ -75,7 +77,7 @@ int32_t abx_fail_errno(struct abx_call *call, int err, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return abx_fail(call, code_of(err), NULL, "%s: %s", text,
+	return abx_fail(call, code_of(err), abx_remedy_of_errno(err), "%s: %s", text,
 			err == EPROTO ? "damaged" : strerror(err));
 }
 

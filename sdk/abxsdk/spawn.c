@@ -34,7 +34,8 @@ static int lift(int fd, int *ret_fd)
 	if (fd < 0)
 		return 0;
 	*ret_fd = fcntl(fd, F_DUPFD_CLOEXEC, SPAWN_FD_FLOOR);
-	return *ret_fd < 0 ? errno : 0;
+	/* What a limit below the floor is called. */
+	return *ret_fd >= 0 ? 0 : errno == EINVAL ? EMFILE : errno;
 }
 
 struct lifted {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "abxsdk/text.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 size_t abx_utf8_len(const unsigned char *s)
@@ -37,4 +38,21 @@ void abx_plain_name(const char *name, char *out, size_t size)
 	out[n] = '\0';
 	if (!n)
 		(void)snprintf(out, size, "box");
+}
+
+const char *abx_remedy_of_errno(int errnum)
+{
+	switch (errnum) {
+	case ENOSPC:
+	case EDQUOT:
+		return "free some space there";
+	case EMFILE:
+		return "allow more open files: ulimit -n 1024";
+	case ENFILE:
+		return "close some programs: no more files can be open on this machine";
+	case EFBIG:
+		return "allow larger files: ulimit -f unlimited";
+	default:
+		return NULL;
+	}
 }
