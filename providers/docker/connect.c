@@ -69,7 +69,6 @@ static int32_t open_http(struct abx_session *s, struct abx_call *call,
 				     .user_agent = s->user_agent,
 				     .base_url = "http://docker",
 				     .plain = true};
-	int r;
 
 	if (*e->unix_path) {
 		o.unix_path = e->unix_path;
@@ -92,12 +91,7 @@ static int32_t open_http(struct abx_session *s, struct abx_call *call,
 			o.key_file = key;
 		}
 	}
-	r = abx_http_open(&o, &s->http);
-	if (r == 0)
-		return ABX_OK;
-	return r == -ENOMEM
-		       ? abx_fail_no_memory(call)
-		       : abx_fail(call, ABX_EBROKEN, "reinstall libcurl", "libcurl does not start");
+	return abx_http_open_for(call, "Docker", &o, &s->http);
 }
 
 /* "1.41" */

@@ -21,7 +21,6 @@ bool e2b_is_id(const char *text)
 int32_t e2b_open_http(struct abx_session *s, struct abx_call *call, const char *base,
 		      struct abx_http **ret)
 {
-	/* Who configures http:// for a cluster of his own means it. */
 	const struct abx_http_options o = {
 		.host = abx_plugin_host,
 		.base_url = base,
@@ -30,18 +29,9 @@ int32_t e2b_open_http(struct abx_session *s, struct abx_call *call, const char *
 		.proxy = s->proxy,
 		.no_proxy = s->no_proxy,
 		.id_header = "X-E2B-Trace-ID",
-		.plain = true,
 	};
-	int r = abx_http_open(&o, ret);
 
-	if (r == 0)
-		return ABX_OK;
-	if (r == -ENOMEM)
-		return abx_fail_no_memory(call);
-	if (r == -EINVAL)
-		return abx_fail(call, ABX_EINVAL, "https://HOST, or http://HOST:PORT",
-				"E2B: %.200s is not an address", base);
-	return abx_fail(call, ABX_EBROKEN, "reinstall libcurl", "libcurl does not start");
+	return abx_http_open_for(call, "E2B", &o, ret);
 }
 
 void e2b_answer_release(struct e2b_answer *a)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* HTTP for providers: sessions, their pool of handles, and how a handle is driven. */
+#include <arpa/inet.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
+#include <strings.h>
 
 #include "abxsdk/http-private.h"
 
@@ -15,17 +18,35 @@ static void initialise(void)
 	initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
+static bool is_loopback_name(const char *name)
+{
+	static const char below[] = ".localhost";
+	const size_t len = strlen(name), n = sizeof(below) - 1;
+	struct in_addr v4;
+	struct in6_addr v6;
+
+	if (strcasecmp(name, "localhost") == 0 ||
+	    (len > n && strcasecmp(name + len - n, below) == 0))
+		return true;
+	if (inet_pton(AF_INET, name, &v4) == 1)
+		return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+	return inet_pton(AF_INET6, name, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+/* HOST or HOST:PORT of this machine; a name before an @ would be somebody's account elsewhere. */
 static bool is_loopback(const char *authority)
 {
-	static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+	const bool bracket = *authority == '[';
+	const size_t len = strcspn(authority, bracket ? "]" : ":");
+	const char *behind = authority + len + bracket;
+	char name[256];
 
-	for (size_t i = 0; i < ABX_N_ELEMENTS(names); i++) {
-		size_t n = strlen(names[i]);
-
-		if (strncmp(authority, names[i], n) == 0 && (!authority[n] || authority[n] == ':'))
-			return true;
-	}
-	return false;
+	if (len >= sizeof(name) || (bracket && !authority[len]))
+		return false;
+	(void)snprintf(name, sizeof(name), "%.*s", (int)len - bracket, authority + bracket);
+	if (*behind == ':')
+		behind += 1 + strspn(behind + 1, "0123456789");
+	return !*behind && is_loopback_name(name);
 }
 
 static int take(char **to, const char *from)
@@ -39,21 +60,24 @@ static int take(char **to, const char *from)
 int abx_http_open(const struct abx_http_options *o, struct abx_http **ret)
 {
 	const char *authority = strstr(o->base_url, "://");
+	bool here, secure = strncasecmp(o->base_url, "https://", 8) == 0;
 	struct abx_http *h;
 
 	(void)pthread_once(&once, initialise);
 	if (initialised != CURLE_OK)
 		return -ENOSYS;
-	if (!authority)
+	if (!authority || (!secure && strncasecmp(o->base_url, "http://", 7) != 0))
 		return -EINVAL;
 	authority += 3;
-	if (strncmp(o->base_url, "https://", 8) != 0 && !o->plain && !o->unix_path &&
-	    !is_loopback(authority))
-		return -EINVAL;
+	here = o->unix_path || (!secure && is_loopback(authority));
+	if (!secure && !o->plain && !here)
+		return -EPERM;
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return -ENOMEM;
 	h->host = o->host;
+	h->here = here;
+	h->plain = o->plain;
 	(void)pthread_mutex_init(&h->lock, NULL);
 	if (take(&h->base_url, o->base_url) < 0 || take(&h->authority, authority) < 0 ||
 	    take(&h->unix_path, o->unix_path) < 0 || take(&h->user_agent, o->user_agent) < 0 ||
@@ -80,9 +104,48 @@ int abx_http_open_like(const struct abx_http *h, const struct abx_host *host, st
 					   .proxy = h->proxy,
 					   .no_proxy = h->no_proxy,
 					   .id_header = h->id_header,
-					   .plain = true};
+					   .plain = h->plain};
 
 	return abx_http_open(&o, ret);
+}
+
+int32_t abx_http_open_for(struct abx_call *call, const char *service,
+			  const struct abx_http_options *o, struct abx_http **ret)
+{
+	struct abx_failure f = {ABX_INIT(struct abx_failure), .retry_after_ms = -1};
+	const int r = abx_http_open(o, ret);
+	/* A password may stand before it. */
+	const char *account = strrchr(o->base_url, '@');
+	const char *shown = account ? account + 1 : o->base_url;
+	char text[400];
+
+	f.text = text;
+	switch (r) {
+	case 0:
+		return ABX_OK;
+	case -EINVAL:
+		f.code = ABX_EINVAL;
+		f.remedy = "https://HOST, or http://localhost:PORT";
+		(void)snprintf(text, sizeof(text), "%s: '%.200s' is not an address", service,
+			       shown);
+		break;
+	case -EPERM:
+		f.code = ABX_EINVAL;
+		f.remedy = "use https://; http:// is for this machine alone";
+		(void)snprintf(text, sizeof(text),
+			       "%s: %.200s: credentials would cross the network in clear text",
+			       service, shown);
+		break;
+	case -ENOMEM:
+		f.code = ABX_ENOMEM;
+		(void)snprintf(text, sizeof(text), "out of memory");
+		break;
+	default:
+		f.code = ABX_EBROKEN;
+		f.remedy = "reinstall libcurl";
+		(void)snprintf(text, sizeof(text), "libcurl does not start");
+	}
+	return o->host->fail(call, &f);
 }
 
 void abx_http_handle_free(struct abx_http_handle *handle)
@@ -143,8 +206,10 @@ static void set_options(const struct abx_http *h, struct abx_http_handle *handle
 	if (h->user_agent)
 		(void)curl_easy_setopt(e, CURLOPT_USERAGENT, h->user_agent);
 	set_tls(h, e);
-	if (h->unix_path) {
+	if (h->unix_path)
 		(void)curl_easy_setopt(e, CURLOPT_UNIX_SOCKET_PATH, h->unix_path);
+	/* What is in clear text stays here; libcurl reads variables of its own. */
+	if (h->here) {
 		(void)curl_easy_setopt(e, CURLOPT_PROXY, "");
 		return;
 	}

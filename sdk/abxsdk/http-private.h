@@ -30,6 +30,8 @@ struct abx_http {
 	pthread_mutex_t lock;
 	struct abx_http_handle *idle;
 	unsigned int n_idle;
+	bool plain;
+	bool here; /* nothing of it leaves this machine */
 };
 
 /* NULL: out of memory.  All options of the session are set, none of a request.  A fresh one is

@@ -50,11 +50,15 @@ struct abx_http_options {
 	const char *ca_file, *cert_file, *key_file; /* NULL: the system's, none, none */
 	const char *proxy, *no_proxy;
 	const char *id_header; /* of replies: names the request; NULL: X-Request-Id */
-	bool plain;	       /* http:// may leave this machine */
+	bool plain;	       /* http:// may leave this machine: no request has a credential */
 };
 
-/* 0, -EINVAL (an http:// to elsewhere without `plain`), -ENOMEM, -ENOSYS (libcurl cannot). */
+/* 0, -EINVAL (no address), -EPERM (an http:// to elsewhere without `plain`), -ENOMEM, -ENOSYS
+ * (libcurl cannot).  An http:// to this machine never goes through a proxy. */
 int abx_http_open(const struct abx_http_options *o, struct abx_http **ret);
+/* The same, and what is wrong is said to the host; `service` begins the text. */
+int32_t abx_http_open_for(struct abx_call *call, const char *service,
+			  const struct abx_http_options *o, struct abx_http **ret);
 /* The same place by connections of its own, whose functions of the host are these. */
 int abx_http_open_like(const struct abx_http *h, const struct abx_host *host,
 		       struct abx_http **ret);

@@ -423,22 +423,55 @@ START_TEST(not_taken_over)
 }
 END_TEST
 
+/* In clear text only to this machine, whatever stands before or behind its name. */
 START_TEST(where_it_goes)
 {
-	struct abx_http_options o = {.host = &host, .base_url = "http://example.org"};
-	struct abx_http *h = NULL;
+	static const struct {
+		const char *url;
+		int result;
+	} cases[] = {
+		{"example.org", -EINVAL},
+		{"ftp://localhost", -EINVAL},
+		{"https://example.org", 0},
+		{"HTTPS://example.org", 0},
+		{"http://127.0.0.1:80", 0},
+		{"http://127.9.9.9", 0},
+		{"http://localhost:3000", 0},
+		{"http://LOCALHOST", 0},
+		{"http://49983-x.localhost:3000", 0},
+		{"http://[::1]:3000", 0},
+		{"http://example.org", -EPERM},
+		{"HTTP://example.org", -EPERM},
+		{"http://localhost.example.org", -EPERM},
+		{"http://notlocalhost", -EPERM},
+		{"http://.localhost", -EPERM},
+		{"http://127.example.org", -EPERM},
+		{"http://10.0.0.1", -EPERM},
+		{"http://0.0.0.0", -EPERM},
+		{"http://[::2]", -EPERM},
+		{"http://[::1", -EPERM},
+		{"http://[::1].example.org", -EPERM},
+		{"http://localhost:1@example.org", -EPERM},
+		{"http://127.0.0.1@example.org", -EPERM},
+		{"http://localhost:80.example.org", -EPERM},
+		{"http://example.org#@localhost", -EPERM},
+		{"http://", -EPERM},
+	};
 
-	ck_assert_int_eq(abx_http_open(&o, &h), -EINVAL);
-	o.base_url = "http://localhost.example.org";
-	ck_assert_int_eq(abx_http_open(&o, &h), -EINVAL);
-	o.base_url = "example.org";
-	ck_assert_int_eq(abx_http_open(&o, &h), -EINVAL);
-	o.base_url = "http://127.0.0.1:80";
-	ck_assert_int_eq(abx_http_open(&o, &h), 0);
-	abx_http_close(h);
-	o.base_url = "https://example.org";
-	ck_assert_int_eq(abx_http_open(&o, &h), 0);
-	abx_http_close(h);
+	for (size_t i = 0; i < ABX_N_ELEMENTS(cases); i++) {
+		struct abx_http_options o = {.host = &host, .base_url = cases[i].url};
+		struct abx_http *h = NULL;
+		int r = abx_http_open(&o, &h);
+
+		ck_assert_msg(r == cases[i].result, "%s: %d", cases[i].url, r);
+		abx_http_close(h);
+		h = NULL;
+		o.plain = true;
+		r = abx_http_open(&o, &h);
+		ck_assert_msg(r == (cases[i].result == -EINVAL ? -EINVAL : 0), "%s: %d plain",
+			      cases[i].url, r);
+		abx_http_close(h);
+	}
 }
 END_TEST
 
