@@ -141,6 +141,10 @@ static int read_secrets(struct abx_config *c, struct abx_err *err)
 
 	if (fd < 0 && errno == ENOENT)
 		return 0;
+	if (fd < 0 && errno == ELOOP) {
+		(void)abx_err_set(err, ABX_EPERM, "'%s' is a symbolic link", path);
+		return abx_err_remedy(err, "put the file itself there");
+	}
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return abx_err_errno(err, errno, "read '%s'", path);
 	if (!S_ISREG(st.st_mode))
@@ -230,20 +234,27 @@ static int write_own(const struct abx_config *c, enum abx_layer_id id, const cha
 int abx_layer_store_secret(struct abx_config *c, const struct abx_config_key *key,
 			   const char *value, struct abx_err *err)
 {
-	abx_autofree char *text = NULL;
+	abx_auto(abx_buf) struct abx_buf old = ABX_BUF_INIT(ABX_ENV_FILE_MAX_BYTES);
+	abx_auto(abx_buf) struct abx_buf text = ABX_BUF_INIT(ABX_ENV_FILE_MAX_BYTES);
+	const char *path = c->layers[ABX_LAYER_SECRETS].path;
 	int r = load_own(c, ABX_LAYER_SECRETS, true, err);
 
+	if (r == 0)
+		r = read_file(path, &old, err);
+	if (r == 0)
+		r = abx_env_edit(path, abx_buf_str(&old), old.len, key->env, value, &text, err);
+	if (r == 0)
+		r = write_own(c, ABX_LAYER_SECRETS, abx_buf_str(&text), text.len, err);
+	if (old.data)
+		explicit_bzero(old.data, old.len);
+	if (text.data)
+		explicit_bzero(text.data, text.len);
 	if (r < 0)
 		return r;
 	if (value)
 		abx_env_set(&c->secrets, key->env, value);
 	else
 		abx_env_unset(&c->secrets, key->env);
-	text = abx_env_format(&c->secrets);
-	r = write_own(c, ABX_LAYER_SECRETS, text, strlen(text), err);
-	explicit_bzero(text, strlen(text));
-	if (r < 0)
-		return r;
 	if (value)
 		abx_redact_add(value);
 	(void)abx_layer_set(c, ABX_LAYER_SECRETS, key->name, value, 0);

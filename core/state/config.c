@@ -90,8 +90,9 @@ static void judge_key(struct abx_config *c, const struct abx_config_key *key)
 		if (abx_config_is_secret(key) &&
 		    (id == ABX_LAYER_PROJECT || id == ABX_LAYER_GLOBAL))
 			abx_warn("%s: line %u: '%s' is a secret and is not read from there "
-				 "(agentbox config set %s puts it where it belongs)",
-				 c->layers[id].path, e->line, e->key, e->key);
+				 "(agentbox %.*s login puts it where it belongs)",
+				 c->layers[id].path, e->line, e->key, (int)strcspn(e->key, "."),
+				 e->key);
 		if (check_entry(c, key, (enum abx_layer_id)id, e, &err) < 0 && !c->problem.code)
 			c->problem = err;
 	}

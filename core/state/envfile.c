@@ -242,27 +242,91 @@ static int scan_assignment(struct scan *s, struct abx_env *e)
 	return 0;
 }
 
+static int begin_scan(struct scan *s, const char *name, const char *text, size_t len,
+		      struct abx_err *err)
+{
+	const char *nul = len ? memchr(text, '\0', len) : NULL;
+
+	*s = (struct scan){text, text + len, name, 1, err};
+	if (nul) {
+		for (const char *at = text; at < nul; at++)
+			s->line += *at == '\n';
+		return bad(s, s->line, "a NUL byte");
+	}
+	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+		s->at += 3;
+	return 0;
+}
+
+/* A line, and those that its value goes on over. */
+static int scan_lines(struct scan *s, struct abx_env *e)
+{
+	int r = 0;
+
+	skip_blanks(s);
+	if (!at_line_end(s) && *s->at != '#')
+		r = scan_assignment(s, e);
+	skip_line(s);
+	return r;
+}
+
 int abx_env_parse(struct abx_env *e, const char *name, const char *text, size_t len,
 		  struct abx_err *err)
 {
-	struct scan s = {text, text + len, name, 1, err};
-	const char *nul = len ? memchr(text, '\0', len) : NULL;
-	int r = 0;
+	struct scan s;
+	int r = begin_scan(&s, name, text, len, err);
 
-	if (nul) {
-		for (const char *at = text; at < nul; at++)
-			s.line += *at == '\n';
-		return bad(&s, s.line, "a NUL byte");
-	}
-	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-		s.at += 3;
-	while (r == 0 && s.at < s.end) {
-		skip_blanks(&s);
-		if (!at_line_end(&s) && *s.at != '#')
-			r = scan_assignment(&s, e);
-		skip_line(&s);
-	}
+	while (r == 0 && s.at < s.end)
+		r = scan_lines(&s, e);
 	return r;
+}
+
+static void format_value(struct abx_buf *b, const char *value)
+{
+	if (!strchr(value, '\'')) {
+		abx_buf_addf(b, "'%s'", value);
+		return;
+	}
+	abx_buf_addc(b, '"');
+	for (; *value; value++) {
+		if (strchr("\"\\$`", *value))
+			abx_buf_addc(b, '\\');
+		abx_buf_addc(b, *value);
+	}
+	abx_buf_addc(b, '"');
+}
+
+static void add_assignment(struct abx_buf *b, const char *key, const char *value)
+{
+	abx_buf_addf(b, "%s=", key);
+	format_value(b, value);
+	abx_buf_addc(b, '\n');
+}
+
+int abx_env_edit(const char *name, const char *text, size_t len, const char *key, const char *value,
+		 struct abx_buf *ret, struct abx_err *err)
+{
+	struct scan s;
+	int r = begin_scan(&s, name, text, len, err);
+
+	if (r == 0)
+		abx_buf_add(ret, text, (size_t)(s.at - text));
+	while (r == 0 && s.at < s.end) {
+		const char *begin = s.at;
+		struct abx_env one = {NULL, 0};
+
+		r = scan_lines(&s, &one);
+		if (r == 0 && !abx_env_get(&one, key))
+			abx_buf_add(ret, begin, (size_t)(s.at - begin));
+		abx_env_release(&one);
+	}
+	if (r < 0)
+		return r;
+	if (value && ret->len && ret->data[ret->len - 1] != '\n')
+		abx_buf_addc(ret, '\n');
+	if (value)
+		add_assignment(ret, key, value);
+	return ret->failed ? abx_err_set(err, ABX_EINVAL, "%s: the file is too long", name) : 0;
 }
 
 int abx_env_load(struct abx_env *e, const char *path, struct abx_err *err)
@@ -311,31 +375,13 @@ int abx_env_collect(struct abx_env *e, const struct abx_strv *files, const struc
 	return r;
 }
 
-static void format_value(struct abx_buf *b, const char *value)
-{
-	if (!strchr(value, '\'')) {
-		abx_buf_addf(b, "'%s'", value);
-		return;
-	}
-	abx_buf_addc(b, '"');
-	for (; *value; value++) {
-		if (strchr("\"\\$`", *value))
-			abx_buf_addc(b, '\\');
-		abx_buf_addc(b, *value);
-	}
-	abx_buf_addc(b, '"');
-}
-
 char *abx_env_format(const struct abx_env *e)
 {
 	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(SIZE_MAX / 4);
 	char *text;
 
-	for (size_t i = 0; i < e->len; i++) {
-		abx_buf_addf(&b, "%s=", e->items[i].key);
-		format_value(&b, e->items[i].value);
-		abx_buf_addc(&b, '\n');
-	}
+	for (size_t i = 0; i < e->len; i++)
+		add_assignment(&b, e->items[i].key, e->items[i].value);
 	text = abx_buf_steal(&b);
 	return text ? text : abx_xstrdup("");
 }

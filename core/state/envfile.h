@@ -20,6 +20,7 @@
 #ifndef ABX_ENVFILE_H
 #define ABX_ENVFILE_H
 
+#include "abxsdk/buf.h"
 #include "core/util/err.h"
 #include "core/util/mem.h"
 
@@ -42,6 +43,10 @@ bool abx_env_key_ok(const char *key);
 /* Parse text of `len` bytes; `name` is for messages.  Adds to `e`. */
 int abx_env_parse(struct abx_env *e, const char *name, const char *text, size_t len,
 		  struct abx_err *err);
+/* The text with every assignment of `key` taken out and, unless value is NULL, this one at its end;
+ * all else stays byte for byte.  Adds to `ret`. */
+int abx_env_edit(const char *name, const char *text, size_t len, const char *key, const char *value,
+		 struct abx_buf *ret, struct abx_err *err);
 int abx_env_load(struct abx_env *e, const char *path, struct abx_err *err);
 /* "K=V" or "K" (taken from our environment; ABX_EUSAGE when it is not there). */
 int abx_env_add_arg(struct abx_env *e, const char *arg, struct abx_err *err);

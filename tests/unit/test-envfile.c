@@ -246,6 +246,37 @@ START_TEST(set_get_unset)
 }
 END_TEST
 
+START_TEST(edit_keeps_what_it_does_not_know)
+{
+	static const struct {
+		const char *before, *value, *after;
+	} cases[] = {
+		{"", "1", "K='1'\n"},
+		{"# a\n\nA=1", "2", "# a\n\nA=1\nK='2'\n"},
+		{"K=1\nA = x # y\nexport K=\"2\n3\" # k\nB='m\nn'\r\n", "4",
+		 "A = x # y\nB='m\nn'\r\nK='4'\n"},
+		{"\xef\xbb\xbfK=1\r\nA=1\r\n", "5",
+		 "\xef\xbb\xbf"
+		 "A=1\r\nK='5'\n"},
+		{"KK=1\n K = 1\n#K=1\n", NULL, "KK=1\n#K=1\n"},
+		{"A=1", NULL, "A=1"},
+		{"A='\nK=1\n'\n", "it's", "A='\nK=1\n'\nK=\"it's\"\n"},
+	};
+
+	for (size_t i = 0; i < ABX_N_ELEMENTS(cases); i++) {
+		abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(1000);
+		struct abx_env e = {0};
+
+		unit_ok(abx_env_edit("f", cases[i].before, strlen(cases[i].before), "K",
+				     cases[i].value, &b, &unit_err));
+		ck_assert_str_eq(abx_buf_str(&b), cases[i].after);
+		unit_ok(abx_env_parse(&e, "f", abx_buf_str(&b), b.len, &unit_err));
+		ck_assert_pstr_eq(abx_env_get(&e, "K"), cases[i].value);
+		abx_env_release(&e);
+	}
+}
+END_TEST
+
 /* One of: any byte; the bytes that quoting is about. */
 static void random_value(char *value, size_t size)
 {
@@ -331,6 +362,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, load_says_which_file);
 	tcase_add_test(tc, arguments);
 	tcase_add_test(tc, set_get_unset);
+	tcase_add_test(tc, edit_keeps_what_it_does_not_know);
 	tcase_add_test(tc, round_trip);
 	tcase_add_test(tc, random_text_is_no_crash);
 	suite_add_tcase(s, tc);
