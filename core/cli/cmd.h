@@ -100,6 +100,10 @@ cJSON *abx_json_error(const struct abx_err *err, const char *provider, const cha
  * remedy -y; end of input, Ctrl-C and ESC are ABX_ECANCELED. */
 int abx_ask(struct abx_cli *cli, struct abx_err *err, const char *fmt, ...) ABX_PRINTF(3, 4);
 
+/* A credential, typed without being shown or all of stdin; ABX_ECANCELED as above. */
+int abx_ask_secret(struct abx_cli *cli, bool from_stdin, const char *question, char *text,
+		   size_t size, struct abx_err *err);
+
 /* progress.c: a line on stderr for work of more than a second; plain lines without a
  * terminal; nothing with --json. */
 int abx_progress_show(void *cli, uint64_t done, uint64_t total, const char *what);

@@ -92,11 +92,12 @@ static const struct abx_cmd *find_command(struct abx_cli *cli, int *argc, char *
 	return cmd;
 }
 
-/* `agentbox --json list`: an option that every command takes may come first. */
+/* `agentbox --json list`, `agentbox -v e2b login`: an option that every command takes may come
+ * first.  It goes behind the command. */
 static void move_options_back(int argc, char **argv)
 {
 	static const char *const flags[] = {"--json", "-v", "--verbose", "-y", "--yes"};
-	int first = 1;
+	int first = 1, n;
 
 	for (size_t i = 0; first < argc && i < ABX_N_ELEMENTS(flags); i++) {
 		if (strcmp(argv[first], flags[i]) == 0) {
@@ -104,11 +105,12 @@ static void move_options_back(int argc, char **argv)
 			i = SIZE_MAX;
 		}
 	}
-	if (first > 1 && first < argc) {
-		char *cmd = argv[first];
+	n = first + 1 < argc && !abx_cmd_find(argv[first]) && abx_cmd_find(argv[first + 1]) ? 2 : 1;
+	if (first > 1 && first + n <= argc) {
+		char *words[2] = {argv[first], n == 2 ? argv[first + 1] : NULL};
 
-		memmove(argv + 2, argv + 1, (size_t)(first - 1) * sizeof(*argv));
-		argv[1] = cmd;
+		memmove(argv + 1 + n, argv + 1, (size_t)(first - 1) * sizeof(*argv));
+		memcpy(argv + 1, words, (size_t)n * sizeof(*argv));
 	}
 }
 

@@ -129,7 +129,8 @@ static void on_continue(int signo)
 	if (!on_terminal)
 		return;
 	abx_tty_resume();
-	on_resize(signo);
+	if (control_pipe[1] >= 0)
+		on_resize(signo);
 }
 
 static void handle(int signo, void (*handler)(int))
@@ -178,6 +179,17 @@ int abx_signals_open_control(bool terminal)
 		handle(SIGCONT, on_continue);
 	}
 	return control_pipe[0];
+}
+
+void abx_signals_hidden(bool begin)
+{
+	static const int signals[] = {SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2};
+
+	on_terminal = begin;
+	for (size_t i = 0; i < ABX_N_ELEMENTS(signals); i++)
+		handle(signals[i], begin ? on_signal : SIG_DFL);
+	handle(SIGTSTP, begin ? on_stop : SIG_DFL);
+	handle(SIGCONT, begin ? on_continue : SIG_DFL);
 }
 
 void abx_signals_forward(void)

@@ -20,6 +20,9 @@ int abx_signals_cancel_fd(void);
 /* For exec: a descriptor of ABX_CTRL_* records, or -1 and errno.  With `terminal` also RESIZE,
  * and the terminal is put in order around a stop. */
 int abx_signals_open_control(bool terminal);
+/* Around abx_tty_hide(): no signal that can be caught leaves the terminal so, and a stop shows it
+ * as it was. */
+void abx_signals_hidden(bool begin);
 /* The command runs: from now on, signals are for it.  Any thread. */
 void abx_signals_forward(void);
 /* It has ended. */

@@ -33,6 +33,20 @@ void abx_tty_raw(void)
 		is_raw = 1;
 }
 
+int abx_tty_hide(void)
+{
+	if (tcgetattr(STDIN_FILENO, &before) < 0)
+		return -errno;
+	raw = before;
+	raw.c_lflag &= ~(tcflag_t)(ECHO | ECHOE | ECHOK | ECHONL);
+	raw.c_lflag |= ICANON | ISIG;
+	/* What was typed ahead has been seen. */
+	if (tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw) < 0)
+		return -errno;
+	is_raw = 1;
+	return 0;
+}
+
 void abx_tty_restore(void)
 {
 	int saved = errno;

@@ -20,8 +20,13 @@ void abx_options_release(struct abx_options *o)
 static int missing(const char *key, const struct abx_option *o, struct abx_err *err)
 {
 	const bool secret = o->flags & ABX_OPT_SECRET;
+	const int provider = (int)strcspn(key, ".");
 
 	(void)abx_err_set(err, secret ? ABX_EAUTH : ABX_EUSAGE, "%s is not set", key);
+	if (secret && o->env)
+		return abx_err_remedy(err, "agentbox %.*s login, or set %s", provider, key, o->env);
+	if (secret)
+		return abx_err_remedy(err, "agentbox %.*s login", provider, key);
 	if (o->env)
 		return abx_err_remedy(err, "set %s, or: agentbox config set %s VALUE", o->env, key);
 	return abx_err_remedy(err, "agentbox config set %s VALUE", key);

@@ -53,7 +53,7 @@ struct abx_session {
 	int64_t keep_alive_ms;
 };
 
-#define E2B_REMEDY_KEY "set E2B_API_KEY to a key of https://e2b.dev/dashboard"
+#define E2B_REMEDY_KEY "agentbox e2b login; a key is at https://e2b.dev/dashboard"
 #define E2B_REMEDY_LATER "try again; https://status.e2b.dev says whether the service has trouble"
 
 /*
