@@ -49,6 +49,7 @@ struct abx_ctl_run {
 	/* Of the command's input, what was there at once: it goes with the request. */
 	struct abx_buf early;
 	bool early_read, early_ended;
+	bool asked; /* ctl was started with the request: it may have begun whatever was said */
 
 	/* Opened for one attempt. */
 	struct abx_buf given; /* the first frames, for ctl's environment; empty: they are sent */

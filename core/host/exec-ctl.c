@@ -196,7 +196,8 @@ static int attempt(struct abx_ctl_run *x, const struct abx_ctl_place *place, str
 	req.io = x;
 	req.output = on_output;
 	req.gap = on_gap;
-	if (x->given.len) {
+	x->asked = x->given.len > 0;
+	if (x->asked) {
 		given.value = x->given.data;
 		req.env = &given;
 		req.n_env = 1;
@@ -250,8 +251,11 @@ static bool may_be_missing(const struct abx_ctl_run *x, int r)
 {
 	if (x->said & ABX_CTL_HELLO || x->gap)
 		return false;
-	return r == 0 || r == ABX_ENOTFOUND || r == ABX_EINVAL || r == ABX_EIO ||
-	       r == ABX_EINTERNAL || r == ABX_EPERM || r == ABX_EPROTO || r == ABX_EREMOTE;
+	if (r == 0 || r == ABX_ENOTFOUND || r == ABX_EINVAL || r == ABX_EPERM)
+		return true;
+	/* It may have begun all the same, and what had its request with it would be done twice. */
+	return !x->asked &&
+	       (r == ABX_EIO || r == ABX_EINTERNAL || r == ABX_EPROTO || r == ABX_EREMOTE);
 }
 
 static int run(struct abx_ctl_run *x, struct abx_exit *ret, struct abx_err *err)

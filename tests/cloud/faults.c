@@ -27,7 +27,8 @@ struct emu_faults {
 
 static const char *const kinds[] = {
 	[EMU_FAULT_STATUS] = "status",	   [EMU_FAULT_RESET] = "reset", [EMU_FAULT_HANG] = "hang",
-	[EMU_FAULT_TRUNCATE] = "truncate", [EMU_FAULT_LOSE] = "lose",	[EMU_FAULT_SLOW] = "slow",
+	[EMU_FAULT_TRUNCATE] = "truncate", [EMU_FAULT_LOSE] = "lose",	[EMU_FAULT_DENY] = "deny",
+	[EMU_FAULT_SLOW] = "slow",
 };
 
 struct emu_faults *emu_faults_new(void)
@@ -101,7 +102,7 @@ const char *emu_faults_add(struct emu_faults *f, const cJSON *doc)
 		if (strcmp(kind, kinds[i]) == 0)
 			k = (enum emu_fault_kind)i;
 	if (k == EMU_FAULT_NONE)
-		return "kind is none of status, reset, hang, truncate, lose, slow";
+		return "kind is none of status, reset, hang, truncate, lose, deny, slow";
 	rule = abx_xcalloc(1, sizeof(*rule));
 	rule->method = abx_xstrdup(method ? method : "*");
 	rule->path = abx_xstrdup(path ? path : "*");

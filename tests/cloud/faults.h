@@ -19,6 +19,7 @@ enum emu_fault_kind {
 	EMU_FAULT_HANG,	    /* no answer for as long as the client waits; nothing is done */
 	EMU_FAULT_TRUNCATE, /* done; half of the answer */
 	EMU_FAULT_LOSE,	    /* done; the connection is reset instead of an answer */
+	EMU_FAULT_DENY,	    /* done; this status and body instead of the answer */
 	EMU_FAULT_SLOW,	    /* done, delay_ms later */
 };
 

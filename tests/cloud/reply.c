@@ -36,6 +36,11 @@ static bool may_answer(struct emu_request *req, int status)
 {
 	if (req->answered)
 		return false;
+	if (req->fault.kind == EMU_FAULT_DENY) {
+		req->fault.kind = EMU_FAULT_STATUS;
+		emu_reply_fault(req);
+		return false;
+	}
 	req->answered = true;
 	if (req->fault.kind == EMU_FAULT_LOSE) {
 		fail_hard(req);
@@ -319,4 +324,18 @@ bool emu_route(struct emu_request *req, const struct emu_route *routes, size_t n
 	forget_args(req);
 	*ret_other = other;
 	return false;
+}
+
+void emu_reply_fault(struct emu_request *req)
+{
+	struct emu_header_pair headers[17] = {{NULL, NULL}};
+	const char *body = req->fault.body ? req->fault.body : "";
+	size_t n = 0;
+
+	for (const cJSON *h = req->fault.headers ? req->fault.headers->child : NULL; h && n < 16;
+	     h = h->next)
+		if (cJSON_IsString(h))
+			headers[n++] = (struct emu_header_pair){h->string, h->valuestring};
+	emu_reply(req, req->fault.status, *body == '{' ? "application/json" : "text/plain", body,
+		  strlen(body), headers);
 }

@@ -242,20 +242,6 @@ static void take_body(struct emu_request *req, const char *data, size_t len)
 		req->refused = keep(req, data, len) != 0;
 }
 
-static void answer_fault(struct emu_request *req)
-{
-	struct emu_header_pair headers[17] = {{NULL, NULL}};
-	const char *body = req->fault.body ? req->fault.body : "";
-	size_t n = 0;
-
-	for (const cJSON *h = req->fault.headers ? req->fault.headers->child : NULL; h && n < 16;
-	     h = h->next)
-		if (cJSON_IsString(h))
-			headers[n++] = (struct emu_header_pair){h->string, h->valuestring};
-	emu_reply(req, req->fault.status, *body == '{' ? "application/json" : "text/plain", body,
-		  strlen(body), headers);
-}
-
 static void answer(struct emu_request *req)
 {
 	static const char too_large[] = "{\"code\":413,\"message\":\"request body too large\"}";
@@ -267,7 +253,7 @@ static void answer(struct emu_request *req)
 	if (req->fault.kind == EMU_FAULT_HANG || req->fault.kind == EMU_FAULT_RESET)
 		emu_reply_reset(req);
 	else if (req->fault.kind == EMU_FAULT_STATUS)
-		answer_fault(req);
+		emu_reply_fault(req);
 	else if (req->body.failed)
 		emu_reply(req, 413, "application/json", too_large, sizeof(too_large) - 1, NULL);
 	else if (req->handle)

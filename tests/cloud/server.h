@@ -118,6 +118,8 @@ void emu_reply_upgrade(struct emu_request *req, const struct emu_header_pair *he
 		       void *ctx);
 /* No answer: the connection is gone. */
 void emu_reply_reset(struct emu_request *req);
+/* What was ordered for it: status, headers, body. */
+void emu_reply_fault(struct emu_request *req);
 
 /* Everything but unreserved characters as it was before %XX; NULL: it cannot be text. */
 char *emu_decode(const char *text, size_t len, bool plus);

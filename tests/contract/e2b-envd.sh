@@ -97,6 +97,11 @@ run ab exec one -- sh -c 'echo once >>ran; head -c 3000000 /dev/zero; exit 3'
 is "$status" 125 'what was lost of a command is an error'
 like "$err" '^agentbox: .*connection' 'that is said'
 is "$(ab exec one -- cat ran)" once 'it is not run again'
+e2b_order '{"path": "/process.Process/Start", "kind": "deny", "count": 1, "status": 503}'
+run ab exec one -- sh -c 'echo once >>denied'
+is "$status" 125 'a command of which it is said that it failed'
+ok 'it has begun' wait_for 10 ab exec one -- test -f denied
+is "$(ab exec one -- cat denied)" once 'it is not run again either'
 e2b_order '{"path": "/process.Process/Start", "kind": "lose", "count": 1}'
 run ab exec one -- true
 is "$status" 125 'a connection that is lost at once'
