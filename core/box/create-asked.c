@@ -210,6 +210,19 @@ static void warn_proxies(const struct abx_creating *c)
 					 c->env.items[i].key);
 }
 
+/* The one that was named, that has the checkpoint, that is configured. */
+static void choose_provider(struct abx_creating *c, const char *project)
+{
+	c->provider = c->req->provider;
+	if (c->provider)
+		return;
+	c->provider = abx_config_get(c->config, "box.provider", NULL);
+	if (c->req->snapshot && !c->req->from)
+		c->elsewhere = abx_origin_elsewhere(c->app, c->provider, project, c->req->snapshot);
+	if (c->elsewhere)
+		c->provider = c->elsewhere;
+}
+
 int abx_create_prepare(struct abx_creating *c, struct abx_err *err)
 {
 	abx_autofree char *key = NULL;
@@ -227,8 +240,7 @@ int abx_create_prepare(struct abx_creating *c, struct abx_err *err)
 		r = abx_create_load_ca(c, err);
 	if (r < 0)
 		return r;
-	c->provider = c->req->provider ? c->req->provider
-				       : abx_config_get(c->config, "box.provider", NULL);
+	choose_provider(c, key);
 	r = abx_app_cloud(c->app, c->provider, c->config, &c->cloud, err);
 	if (r == 0 && (c->req->snapshot || c->req->from))
 		r = abx_origin_find(c->app, c->cloud, key, c->req, &c->origin, err);

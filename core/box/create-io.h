@@ -19,6 +19,7 @@ struct abx_creating {
 	struct abx_config *config;
 	struct abx_cloud *cloud;
 	const char *provider;
+	char *elsewhere; /* the provider, when it is that of the checkpoint */
 	char *workspace, *subdir, *image;
 	char *base_from; /* of the image on record that boxes boot from: what it was made of */
 	struct abx_box box;

@@ -445,6 +445,7 @@ void abx_creating_release(struct abx_creating *c)
 	abx_box_release(&c->box);
 	abx_config_close(c->config);
 	abx_cleanup_close(&c->lock);
+	free(c->elsewhere);
 	free(c->workspace);
 	free(c->subdir);
 	free(c->image);

@@ -96,6 +96,26 @@ int abx_origin_find(struct abx_app *app, struct abx_cloud *cloud, const char *pr
 	return 0;
 }
 
+char *abx_origin_elsewhere(struct abx_app *app, const char *provider, const char *project,
+			   const char *name)
+{
+	struct abx_checkpoint_list found = {0};
+	const char *at = NULL;
+	char *only;
+	size_t n = 0;
+
+	abx_checkpoints_list(&app->home, NULL, project, &found);
+	for (size_t i = 0; i < found.len && n < 2; i++) {
+		if (strcmp(found.items[i].name, name) != 0)
+			continue;
+		at = found.items[i].provider;
+		n = strcmp(at, provider) == 0 ? 2 : n + 1;
+	}
+	only = n == 1 ? abx_xstrdup(at) : NULL;
+	abx_checkpoint_list_release(&found);
+	return only;
+}
+
 static char *env_path(const struct abx_app *app, const char *box_id)
 {
 	return abx_home_path(&app->home, "boxes/%s/env", box_id);

@@ -21,6 +21,11 @@ void abx_origin_release(struct abx_origin *o);
 int abx_origin_find(struct abx_app *app, struct abx_cloud *cloud, const char *project,
 		    const struct abx_create *req, struct abx_origin *ret, struct abx_err *err);
 
+/* Where the project has a checkpoint of that name, when it has none at `provider` and it is clear
+ * where; free it.  NULL: it is a matter for `provider`. */
+char *abx_origin_elsewhere(struct abx_app *app, const char *provider, const char *project,
+			   const char *name);
+
 /* Fill in the box's record, in memory, and give it its own copy of the file. */
 int abx_origin_adopt(struct abx_app *app, const struct abx_origin *o, struct abx_box *box,
 		     struct abx_err *err);
