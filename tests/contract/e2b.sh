@@ -9,7 +9,7 @@ e2b_emulator
 code 0 'the contract of a plugin' "$BUILD/tests/wrapper" agentbox-provider-check \
 	"$BUILD/providers/e2b/.libs/agentbox-e2b.so" template=base
 # shellcheck disable=SC2086
-e2b_suites ${AGENTBOX_TEST_SUITES:-lifecycle snapshot}
+e2b_suites ${AGENTBOX_TEST_SUITES:-lifecycle url snapshot egress}
 ok 'the emulator ends when it is told to' emulator_stop
 is "$(ls "$T/emulated/providers/local/store/boxes")" '' 'and nothing is left in it'
 diag "$(cat "$T/emulator.err")"

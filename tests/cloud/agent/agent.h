@@ -13,7 +13,9 @@
  *	agentbox-cloud-agent put USER PATH             the file comes on the standard input
  *	agentbox-cloud-agent watch USER PATH recursive|flat
  *	agentbox-cloud-agent kill PID SIGNAL
- *	agentbox-cloud-agent dial PORT                 "+" once connected, and bytes both ways; "-"
+ *	agentbox-cloud-agent dial PORT request|stream  "+" once connected, and bytes both ways; "-".
+ *	                                               A request is over with its input; of a stream
+ *	                                               that is the end of one way
  *
  * It runs as root; USER owns what is made, and relative paths begin at its home.  An answer is
  * "ok NUL" and entries, or "KIND NUL TEXT NUL" with a word of the Connect protocol.  An entry is
@@ -61,7 +63,7 @@ int agent_get(const struct agent_user *u, char **args);
 int agent_put(const struct agent_user *u, char **args);
 int agent_watch(const struct agent_user *u, char **args);
 /* dial.c */
-int agent_dial(const char *port);
+int agent_dial(const char *port, bool stream);
 
 /* run.c: write one frame to the standard output; ends the program when nobody reads. */
 void agent_say(char kind, const void *data, size_t len);

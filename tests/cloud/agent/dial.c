@@ -42,7 +42,7 @@ static bool pass(int from, int to, char *b)
 	return n > 0 && abx_fs_write_all(to, b, (size_t)n) == 0;
 }
 
-int agent_dial(const char *port)
+int agent_dial(const char *port, bool stream)
 {
 	char *b = agent_alloc(1, BLOCK_BYTES);
 	uint64_t number = 0;
@@ -53,16 +53,19 @@ int agent_dial(const char *port)
 	fd = connect_to((uint16_t)number);
 	if (abx_fs_write_all(STDOUT_FILENO, fd < 0 ? "-" : "+", 1) < 0 || fd < 0)
 		return 1;
-	for (;;) {
-		struct pollfd p[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-				     {.fd = fd, .events = POLLIN}};
+	for (int in = STDIN_FILENO;;) {
+		struct pollfd p[] = {{.fd = in, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
 
 		if (poll(p, 2, -1) < 0)
 			continue;
 		if (p[1].revents && !pass(fd, STDOUT_FILENO, b))
 			return 0;
+		if (!p[0].revents || pass(in, fd, b))
+			continue;
 		/* Nobody is there any more. */
-		if (p[0].revents && !pass(STDIN_FILENO, fd, b))
+		if (!stream)
 			return 0;
+		(void)shutdown(fd, SHUT_WR);
+		in = -1;
 	}
 }

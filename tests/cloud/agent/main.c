@@ -102,8 +102,8 @@ static int run(int argc, char **argv)
 		return agent_run();
 	if (argc == 4 && strcmp(argv[1], "kill") == 0)
 		return kill_it(argv[2], argv[3]);
-	if (argc == 3 && strcmp(argv[1], "dial") == 0)
-		return agent_dial(argv[2]);
+	if (argc == 4 && strcmp(argv[1], "dial") == 0)
+		return agent_dial(argv[2], strcmp(argv[3], "stream") == 0);
 	for (size_t i = 0; i < ABX_N_ELEMENTS(operations); i++) {
 		if (argc != operations[i].n_args + 3 || strcmp(argv[1], operations[i].name) != 0)
 			continue;

@@ -30,8 +30,8 @@ struct port {
 	int in_end, in_fd; /* what the agent reads, and its other end */
 	bool said, told;   /* the agent's thread's */
 	bool connected, head_whole, over;
-	bool dialled, chunked, tunnelled; /* the request's */
-	struct emu_feed *feed;		  /* of the answer's body */
+	bool dialled, chunked, upgrade, tunnelled; /* the request's */
+	struct emu_feed *feed;			   /* of the answer's body */
 	struct emu_answer answer;
 };
 
@@ -112,7 +112,7 @@ static void *run(void *arg)
 {
 	struct port *p = arg;
 	struct e2b *e = p->box->e;
-	const char *const args[] = {"dial", p->number, NULL};
+	const char *const args[] = {"dial", p->number, p->upgrade ? "stream" : "request", NULL};
 	const struct emu_exec x = {.args = args, .in_fd = p->in_end, .output = on_output, .ctx = p};
 	struct abx_err err = ABX_ERR_INIT;
 	int code = 0;
@@ -213,6 +213,7 @@ static void begin_request(struct emu_request *req, struct port *p)
 	struct headers h = {.p = p, .to = &b};
 	const char *upgrade = emu_header(req, "Upgrade");
 
+	p->upgrade = upgrade != NULL;
 	dial(p);
 	abx_buf_addf(&b, "%s %s HTTP/1.1\r\n", req->method, req->uri);
 	(void)MHD_get_connection_values(req->conn, MHD_HEADER_KIND, add_header, &h);
@@ -249,7 +250,7 @@ struct tunnel {
 	void *handle;
 };
 
-/* From the client, until it is gone. */
+/* From the client, until it has said all. */
 static void *pump_in(void *arg)
 {
 	struct tunnel *t = arg;

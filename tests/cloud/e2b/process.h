@@ -47,6 +47,10 @@ struct e2b_proc *proc_start(struct e2b_box *b, const char *user, const cJSON *re
 /* By ProcessSelector: a reference, or NULL. */
 struct e2b_proc *proc_find(struct e2b_box *b, const cJSON *selector);
 void proc_put(struct e2b_proc *p);
+/* Whoever listens loses it. */
+void proc_cut(struct e2b_proc *p);
+/* Listeners whose time is over; true: the process's is, too. */
+bool proc_cut_late(struct e2b_proc *p, int64_t now_ms);
 /* Everything from now on, and first of all that it runs, or how it ended. */
 void proc_listen(struct e2b_proc *p, struct emu_feed *feed, const struct connect_kind *kind,
 		 int64_t timeout_ms);
