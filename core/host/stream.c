@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "core/util/pump.h"
+
 struct stream {
 	abx_stream_fn work;
 	void *ctx;
@@ -84,6 +86,7 @@ int abx_stream_run(abx_stream_call_fn call, void *call_ctx, bool put, abx_stream
 		(void)close(data[1]);
 		return r;
 	}
+	abx_pump_widen(data[1]);
 	s.fd = data[put ? 1 : 0];
 	s.stop_fd = stop[0];
 	r = run_both(&b, &s, data[put ? 0 : 1], stop[1], err);

@@ -12,7 +12,6 @@
 #include "core/util/log.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
-#include "core/util/pump.h"
 #include "core/util/rand.h"
 
 #define OUTPUT_MAX 4096
@@ -39,7 +38,6 @@ static int produce(void *ctx, int fd, int stop_fd, struct abx_err *err)
 					    .progress = s->target->progress,
 					    .progress_ctx = s->target->progress_ctx};
 
-	abx_pump_widen(fd);
 	return abx_seed_write_stream(s->seed, &how, &s->sent, err);
 }
 

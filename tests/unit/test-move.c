@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes out of a box, whose transport may lose the end of them. */
+/* Bytes out of a box, whose transport may lose the end of them, and trees into one. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "abxsdk/clock.h"
+#include "abxsdk/fs.h"
 #include "abxsdk/move.h"
+#include "abxsdk/spawn.h"
+#include "abxsdk/tar.h"
 #include "tests/unit/unit.h"
 
 /* What the box is: a command that gives `data`, in pieces, and perhaps the mark behind it. */
@@ -142,6 +148,88 @@ START_TEST(code_is_the_scripts)
 }
 END_TEST
 
+/* The box is a directory; its tar is this machine's, which counts how often it reads. */
+static int32_t run_here(const struct abx_move *m, const struct abx_exec *req, struct abx_exit *ret)
+{
+	struct abx_spawn s = {.argv = req->argv, .cwd = req->cwd, .fd_in = m->in, .fd_out = -1};
+	abx_auto(abx_buf) struct abx_buf words = ABX_BUF_INIT(1 << 16);
+	int status;
+	pid_t pid;
+
+	s.fd_err = open(unit_path("words"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	ck_assert_int_ge(s.fd_err, 0);
+	ck_assert_int_eq(abx_spawn_start(&s, &pid), 0);
+	ck_assert_int_eq(abx_spawn_wait(pid, &status), 0);
+	(void)close(s.fd_err);
+	ck_assert(WIFEXITED(status));
+	ret->code = WEXITSTATUS(status);
+	ck_assert_int_eq(abx_fs_read(AT_FDCWD, unit_path("words"), &words), 0);
+	ck_assert_int_eq(req->output(req->io, ABX_STREAM_STDERR, abx_buf_str(&words), words.len),
+			 ABX_OK);
+	return ABX_OK;
+}
+
+#define TREE_BYTES ((size_t)5 << 20)
+
+/* `cut`: so many bytes at its end never come. */
+static int32_t send_file(size_t cut)
+{
+	const struct abx_tar_head head = {
+		.type = ABX_TAR_FILE, .name = "file", .mode = 0640, .size = TREE_BYTES};
+	abx_auto(abx_buf) struct abx_buf b = ABX_BUF_INIT(2 * TREE_BYTES);
+	struct abx_transfer t = {ABX_INIT(struct abx_transfer), .flags = ABX_XFER_CREATE_PARENTS,
+				 .size_bytes = -1};
+	struct abx_move m = {.exec = run_here};
+	char *to;
+	int32_t r;
+
+	abx_plugin_host = &host;
+	abx_tar_head_add(&b, &head);
+	to = abx_buf_reserve(&b, TREE_BYTES + 2 * ABX_TAR_BLOCK);
+	ck_assert_ptr_nonnull(to);
+	memset(to, 'x', TREE_BYTES);
+	memset(to + TREE_BYTES, 0, 2 * ABX_TAR_BLOCK);
+	unit_write("tree.tar", b.data, b.len + TREE_BYTES + 2 * ABX_TAR_BLOCK - cut);
+	t.path = unit_path("in/box");
+	m.in = t.fd = open(unit_path("tree.tar"), O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(t.fd, 0);
+	r = abx_move_put_tar(&m, &t);
+	(void)close(t.fd);
+	return r;
+}
+
+/* Each costs system calls, here and where the pipe is filled. */
+START_TEST(tree_by_large_pieces)
+{
+	abx_autofree char *file = NULL, *words = NULL;
+	char path[4096];
+	size_t n = 0;
+
+	unit_write_text("tar", "#!/bin/sh\nPATH=${PATH#*:}\nexec tar --checkpoint=1 \"$@\"\n");
+	ck_assert_int_eq(chmod(unit_path("tar"), 0755), 0);
+	(void)snprintf(path, sizeof(path), "%s:%s", unit_dir(), getenv("PATH"));
+	ck_assert_int_eq(setenv("PATH", path, 1), 0);
+	ck_assert_int_eq(send_file(0), ABX_OK);
+	words = unit_read("words");
+	for (const char *at = words; (at = strchr(at, '\n')); at++)
+		n++;
+	ck_assert_msg(n > 0 && n < 10, "%zu reads: %.300s", n, words);
+	file = unit_read("in/box/file");
+	ck_assert_uint_eq(strlen(file), TREE_BYTES);
+}
+END_TEST
+
+START_TEST(tree_is_cut_off)
+{
+	ck_assert_int_eq(send_file(0), ABX_OK);
+	for (size_t cut = 2 * ABX_TAR_BLOCK + 1; cut < TREE_BYTES; cut *= 7) {
+		ck_assert_int_eq(send_file(cut), ABX_EIO);
+		unit_has(said_text, "put_tar: ");
+		unit_has(said_text, "nexpected EOF");
+	}
+}
+END_TEST
+
 static Suite *suite(void)
 {
 	Suite *s = suite_create("move");
@@ -150,6 +238,11 @@ static Suite *suite(void)
 	tcase_add_test(tc, whole);
 	tcase_add_test(tc, end_is_lost);
 	tcase_add_test(tc, code_is_the_scripts);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("tree");
+	tcase_add_checked_fixture(tc, unit_dir_setup, unit_dir_teardown);
+	tcase_add_test(tc, tree_by_large_pieces);
+	tcase_add_test(tc, tree_is_cut_off);
 	suite_add_tcase(s, tc);
 	return s;
 }
