@@ -5,16 +5,17 @@
 #include "core/box/running.h"
 #include "core/box/select.h"
 #include "core/box/spec.h"
+#include "core/cli/workdir.h"
 
 struct job {
 	struct abx_cli *cli;
+	enum abx_changes_use use;
 	abx_changes_fn fn;
 	void *ctx;
 };
 
-static int work(void *ctx, struct abx_box *box, struct abx_err *err)
+static int call(const struct job *job, struct abx_box *box, struct abx_err *err)
 {
-	const struct job *job = ctx;
 	struct abx_changes_session s = {
 		.opts = {.box_id = box->id, .has_mounts = abx_box_spec_has_mounts(box->spec)},
 		.box = box};
@@ -39,10 +40,27 @@ static int work(void *ctx, struct abx_box *box, struct abx_err *err)
 	return job->fn(job->ctx, &s, err);
 }
 
-int abx_changes_run(struct abx_cli *cli, const char *what, abx_changes_fn fn, void *ctx,
-		    struct abx_err *err)
+static int work(void *ctx, struct abx_box *box, struct abx_err *err)
 {
-	struct job job = {cli, fn, ctx};
+	const struct job *job = ctx;
+	struct abx_workdir dir = ABX_WORKDIR_INIT;
+	int r = 0;
+
+	if (job->use == ABX_CHANGES_APPLY) {
+		r = abx_workdir_open(&job->cli->app.home, box, ABX_WORKDIR_RECORD, &dir, err);
+		if (r == 0)
+			r = abx_boxes_reload(job->cli->app.db, box, err);
+	}
+	if (r == 0)
+		r = call(job, box, err);
+	abx_workdir_close(&dir);
+	return r;
+}
+
+int abx_changes_run(struct abx_cli *cli, const char *what, enum abx_changes_use use,
+		    abx_changes_fn fn, void *ctx, struct abx_err *err)
+{
+	struct job job = {cli, use, fn, ctx};
 	struct abx_box box = {0};
 	int r = abx_select_box(&cli->app, what, &box, err);
 

@@ -14,10 +14,15 @@ struct abx_changes_session {
 	const struct abx_box *box;
 };
 
+enum abx_changes_use {
+	ABX_CHANGES_READ,
+	ABX_CHANGES_APPLY, /* what came is recorded: one at a time */
+};
+
 typedef int (*abx_changes_fn)(void *ctx, struct abx_changes_session *s, struct abx_err *err);
 /* Find the box, let it run (core/box/running.h), and call `fn`, which may be begun again. */
-int abx_changes_run(struct abx_cli *cli, const char *what, abx_changes_fn fn, void *ctx,
-		    struct abx_err *err);
+int abx_changes_run(struct abx_cli *cli, const char *what, enum abx_changes_use use,
+		    abx_changes_fn fn, void *ctx, struct abx_err *err);
 
 /* git's letter as a word: added, modified, deleted, renamed. */
 const char *abx_change_word(char status);

@@ -76,7 +76,7 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 		return r;
 	q.how.form = stat ? ABX_DIFF_STAT : ABX_DIFF_TEXT;
 	q.how.color = isatty(STDOUT_FILENO) && !secure_getenv("NO_COLOR");
-	return abx_changes_run(cli, what, show, &q, err);
+	return abx_changes_run(cli, what, ABX_CHANGES_READ, show, &q, err);
 }
 
 const struct abx_cmd abx_cmd_diff = {

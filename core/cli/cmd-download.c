@@ -7,12 +7,14 @@
 #include "core/cli/changes.h"
 #include "core/cli/workdir.h"
 #include "core/seed/back-patch.h"
+#include "core/state/lock.h"
 #include "core/util/landing.h"
 #include "core/util/log.h"
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 
 #define PATCH_MAX ((size_t)1 << 30)
+#define LOCK_WAIT_MS 30000
 
 static void print_change(const struct abx_change *c)
 {
@@ -130,12 +132,32 @@ static int make_patch(struct job *job, struct abx_changes_session *s, struct abx
 		      struct abx_err *err)
 {
 	struct abx_workdir dir = ABX_WORKDIR_INIT;
-	int r = abx_workdir_open(&job->cli->app.home, s->box, "patch", &dir, err);
+	int r = abx_workdir_open(&job->cli->app.home, s->box, ABX_WORKDIR_PATCH, &dir, err);
 
 	if (r == 0)
 		r = patch(job, s, found, dir.path, err);
 	abx_workdir_close(&dir);
 	return r;
+}
+
+/* Between a look at a file and its landing nothing else that comes back may land there. */
+static int apply(struct job *job, struct abx_changes_session *s, struct abx_changes *found,
+		 struct abx_err *err)
+{
+	const char *workspace = s->back.workspace;
+	abx_autoclose int lock = -1;
+
+	/* Where directories cannot be locked it goes on without. */
+	if (abx_lock_dir(workspace, LOCK_WAIT_MS, &lock) == -EWOULDBLOCK) {
+		char shown[300];
+
+		abx_quote_text(workspace, shown, sizeof(shown));
+		(void)abx_err_set(err, ABX_EEXIST,
+				  "workspace '%s': another download into it is under way", shown);
+		return abx_err_remedy(err, "wait until it is done");
+	}
+	return abx_back_apply(s->cloud, &s->opts, &s->sandbox, &s->back, found, abx_progress_show,
+			      job->cli, err);
 }
 
 static int bring_back(struct job *job, struct abx_changes_session *s, struct abx_changes *found,
@@ -162,8 +184,7 @@ static int bring_back(struct job *job, struct abx_changes_session *s, struct abx
 			r = abx_ask(cli, err, "bring %zu changes back to %s", n_good,
 				    s->back.workspace);
 		if (r == 0)
-			r = abx_back_apply(s->cloud, &s->opts, &s->sandbox, &s->back, found,
-					   abx_progress_show, cli, err);
+			r = apply(job, s, found, err);
 		abx_progress_end(cli);
 	}
 	return r < 0 ? r : report(cli, found, job->dry, s->back.workspace, err);
@@ -198,7 +219,9 @@ static int run(struct abx_cli *cli, int argc, char **argv, struct abx_err *err)
 	if (r == ABX_OPTS_GO && job.patch && (job.dry || cli->json))
 		r = abx_usage(cli, err, "--patch goes with neither --dry-run nor --json");
 	else if (r == ABX_OPTS_GO)
-		r = abx_changes_run(cli, what, work, &job, err);
+		r = abx_changes_run(cli, what,
+				    job.dry || job.patch ? ABX_CHANGES_READ : ABX_CHANGES_APPLY,
+				    work, &job, err);
 	abx_strv_release(&job.ignored);
 	return r;
 }

@@ -67,7 +67,7 @@ static int work(void *ctx, struct abx_box *box, struct abx_err *err)
 	else if (!job->ref)
 		job->ref = abx_xasprintf("refs/heads/agentbox/%s", box->name);
 	if (r == 0)
-		r = abx_workdir_open(&job->cli->app.home, box, "fetch", &dir, err);
+		r = abx_workdir_open(&job->cli->app.home, box, ABX_WORKDIR_FETCH, &dir, err);
 	if (r == 0)
 		r = ask(job, box, dir.path, err);
 	abx_workdir_close(&dir);

@@ -24,7 +24,11 @@ struct recorder {
 static int record(void *ctx, const struct abx_synced *s, struct abx_err *err)
 {
 	const struct recorder *rec = ctx;
+	/* Other commands may have changed the rest of it since. */
+	int r = abx_boxes_reload(rec->app->db, rec->box, err);
 
+	if (r < 0)
+		return r;
 	abx_xreplace(&rec->box->seed_tree, s->seed_tree);
 	if (s->base_moved)
 		abx_xreplace(&rec->box->base_commit, s->head);
@@ -77,21 +81,28 @@ static int check_began(const struct abx_box *box, struct abx_err *err)
 	return abx_err_remedy(err, "agentbox cp brings files into it");
 }
 
+static int check_can(const struct abx_box *box, struct abx_err *err)
+{
+	int r = check_began(box, err);
+
+	if (r < 0 || box->seed_tree)
+		return r;
+	(void)abx_err_set(err, ABX_ENOTSUP, "box '%s': what it started from is not known",
+			  box->name);
+	return abx_err_remedy(err, "its image has no git, or its record was recovered; "
+				   "agentbox cp brings files into it");
+}
+
 static int work(void *ctx, struct abx_box *box, struct abx_err *err)
 {
 	struct job *job = ctx;
 	struct abx_workdir dir = ABX_WORKDIR_INIT;
-	int r = check_began(box, err);
+	int r = check_can(box, err);
 
-	if (r < 0)
-		return r;
-	if (!box->seed_tree) {
-		(void)abx_err_set(err, ABX_ENOTSUP, "box '%s': what it started from is not known",
-				  box->name);
-		return abx_err_remedy(err, "its image has no git, or its record was recovered; "
-					   "agentbox cp brings files into it");
-	}
-	r = abx_workdir_open(&job->cli->app.home, box, "sync", &dir, err);
+	if (r == 0)
+		r = abx_workdir_open(&job->cli->app.home, box, ABX_WORKDIR_RECORD, &dir, err);
+	if (r == 0)
+		r = abx_boxes_reload(job->cli->app.db, box, err);
 	if (r == 0)
 		r = ask(job, box, dir.path, err);
 	abx_workdir_close(&dir);

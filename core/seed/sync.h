@@ -9,7 +9,7 @@
  * stays.  Nothing is ever left unmerged.
  *
  * Whatever dies on the way, the next sync begins again and finds its own work done: the box's
- * files first, then the record of what they are compared with, then the manifest.
+ * files first, then the manifest, then the record of what they are compared with.
  */
 #ifndef ABX_SYNC_H
 #define ABX_SYNC_H
@@ -39,7 +39,7 @@ struct abx_sync_ask {
 	const char *spool;    /* a private, empty directory that the caller removes */
 	const char *keep_out; /* as in abx_seed_options */
 	bool dry_run;
-	/* Makes seed_tree and, with base_moved, head durable; the manifest follows. */
+	/* Makes seed_tree and, with base_moved, head durable, after the manifest. */
 	int (*record)(void *ctx, const struct abx_synced *s, struct abx_err *err);
 	void *ctx;
 };

@@ -24,7 +24,9 @@ static bool still_there(int fd, const char *path)
 }
 
 /* 1 when taken, 0 when somebody has it, or a negative errno. */
-static int try_lock(const char *path, int *ret_fd)
+typedef int (*try_fn)(const char *path, int *ret_fd);
+
+static int try_file(const char *path, int *ret_fd)
 {
 	for (;;) {
 		abx_autoclose int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -43,23 +45,50 @@ static int try_lock(const char *path, int *ret_fd)
 	}
 }
 
+static int try_dir(const char *path, int *ret_fd)
+{
+	abx_autoclose int fd = abx_fs_open_dir(AT_FDCWD, path);
+
+	if (fd < 0)
+		return fd;
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		if (errno != EINTR)
+			return errno == EWOULDBLOCK ? 0 : -errno;
+	*ret_fd = abx_steal_fd(&fd);
+	return 1;
+}
+
+static int wait_for(try_fn try, const char *path, int64_t wait_ms, int *ret_fd)
+{
+	const int64_t deadline = abx_now_ms() + wait_ms;
+	int pause_ms = LOCK_POLL_MIN_MS, r = try(path, ret_fd);
+
+	while (r == 0 && abx_now_ms() < deadline) {
+		(void)poll(NULL, 0, pause_ms);
+		pause_ms = pause_ms * 2 > LOCK_POLL_MAX_MS ? LOCK_POLL_MAX_MS : pause_ms * 2;
+		r = try(path, ret_fd);
+	}
+	return r;
+}
+
+int abx_lock_dir(const char *path, int64_t wait_ms, int *ret_fd)
+{
+	const int r = wait_for(try_dir, path, wait_ms, ret_fd);
+
+	return r == 0 ? -EWOULDBLOCK : r < 0 ? r : 0;
+}
+
 int abx_lock_box(const struct abx_home *home, const char *box_id, int64_t wait_ms, int *ret_fd,
 		 struct abx_err *err)
 {
 	abx_autofree char *dir = NULL, *path = abx_home_path(home, "locks/%s", box_id);
-	int64_t deadline = abx_now_ms() + wait_ms;
-	int pause_ms = LOCK_POLL_MIN_MS, r = try_lock(path, ret_fd);
+	int r = wait_for(try_file, path, wait_ms, ret_fd);
 
 	if (r == -ENOENT) {
 		r = abx_home_dir(home, &dir, err, "locks");
 		if (r < 0)
 			return r;
-		r = try_lock(path, ret_fd);
-	}
-	while (r == 0 && abx_now_ms() < deadline) {
-		(void)poll(NULL, 0, pause_ms);
-		pause_ms = pause_ms * 2 > LOCK_POLL_MAX_MS ? LOCK_POLL_MAX_MS : pause_ms * 2;
-		r = try_lock(path, ret_fd);
+		r = wait_for(try_file, path, wait_ms, ret_fd);
 	}
 	if (r < 0)
 		return abx_err_errno(err, r, "lock '%s'", path);

@@ -14,6 +14,9 @@
  * Close the descriptor to let go. */
 int abx_lock_box(const struct abx_home *home, const char *box_id, int64_t wait_ms, int *ret_fd,
 		 struct abx_err *err);
+/* The same of a directory, which is the lock itself: -EWOULDBLOCK when somebody else has it, or
+ * another negative errno. */
+int abx_lock_dir(const char *path, int64_t wait_ms, int *ret_fd);
 /* Remove the lock file of a box that is no more; call it with the lock held. */
 void abx_lock_forget(const struct abx_home *home, const char *box_id);
 

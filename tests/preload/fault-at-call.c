@@ -5,7 +5,7 @@
  *	FAULT_UNDER	the directory, as in /proc/self/fd; "pipe:" and "socket:" are streams
  *	FAULT_AT	N; 0 or none: never
  *	FAULT_KIND	kill: SIGKILL, after half of the bytes of a write; int: SIGINT; full: the
- *			disk is full from now on
+ *			disk is full from now on; stop: SIGSTOP
  *	FAULT_COUNT	a file that gets the number of such calls, when agentbox ends by itself
  */
 #include <dlfcn.h>
@@ -87,6 +87,8 @@ static bool is_now(bool counts)
 		full = true;
 	else if (strcmp(kind, "int") == 0)
 		(void)raise(SIGINT);
+	else if (strcmp(kind, "stop") == 0)
+		(void)raise(SIGSTOP);
 	return strcmp(kind, "kill") == 0;
 }
 

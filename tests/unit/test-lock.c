@@ -34,6 +34,21 @@ START_TEST(different_boxes_do_not_meet)
 }
 END_TEST
 
+START_TEST(directory_is_a_lock)
+{
+	int first = -1, second = -1;
+
+	unit_ok(abx_lock_dir(unit_path("."), 0, &first));
+	ck_assert_int_ne(fcntl(first, F_GETFD) & FD_CLOEXEC, 0);
+	ck_assert_int_eq(abx_lock_dir(unit_path("."), 10, &second), -EWOULDBLOCK);
+	ck_assert_int_eq(second, -1);
+	ck_assert_int_eq(abx_lock_dir(unit_path("none"), 0, &second), -ENOENT);
+	(void)close(first);
+	unit_ok(abx_lock_dir(unit_path("."), 0, &second));
+	(void)close(second);
+}
+END_TEST
+
 START_TEST(waiting_ends)
 {
 	int64_t begin, waited;
@@ -140,6 +155,7 @@ static Suite *suite(void)
 	tcase_add_checked_fixture(tc, unit_home_setup, unit_dir_teardown);
 	tcase_add_test(tc, one_at_a_time);
 	tcase_add_test(tc, different_boxes_do_not_meet);
+	tcase_add_test(tc, directory_is_a_lock);
 	tcase_add_test(tc, waiting_ends);
 	tcase_add_test(tc, dead_owner_does_not_hold_it);
 	tcase_add_test(tc, forgotten_while_waited_for);
