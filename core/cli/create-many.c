@@ -2,15 +2,16 @@
 /* Several boxes at once. */
 #include "core/cli/create-many.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 #include "core/util/redact.h"
+#include "core/util/thread.h"
 
-#define MAX_THREADS 16
+/* Creates mostly wait for a provider; each has some ten files open. */
+#define MAX_THREADS 64
 
 /* One box of them. */
 struct one {
@@ -73,7 +74,7 @@ static void make_all(struct many *m)
 	unsigned int n = 0;
 
 	while (n + 1 < m->count && n < MAX_THREADS - 1 &&
-	       pthread_create(&threads[n], NULL, work, m) == 0)
+	       abx_thread_start(&threads[n], work, m) == 0)
 		n++;
 	(void)work(m);
 	while (n)

@@ -5,6 +5,7 @@
 . "${0%/*}/e2b-functions.sh"
 
 e2b_emulator
+TOOL=$BUILD/tests/contract/agentbox-contract-tool
 export AGENTBOX_PROVIDER=e2b
 git init -q -b main "$T/project" && cd "$T/project" || exit 99
 echo hello >file && git add file && git commit -qm first || exit 99
@@ -96,7 +97,7 @@ fails() # CODE ERE STATUS BODY [HEADERS]
 }
 fails 1 'maximum number of concurrent.*\(destroy or stop boxes' 429 \
 	'{"code":429,"message":"you have reached the maximum number of concurrent sandboxes (20)"}'
-fails 4 'Invalid API key.*E2B_API_KEY' 401 '{"code":401,"message":"Invalid API key"}' \
+fails 4 'Invalid API key.*agentbox e2b login' 401 '{"code":401,"message":"Invalid API key"}' \
 	', "headers": {"X-E2B-Trace-ID": "trace-7"}'
 like "$err" 'trace-7' 'with the request that it was'
 fails 1 'greater than 1 hours.*e2b\.timeout' 400 \
@@ -112,7 +113,7 @@ export E2B_TEMPLATE=base
 run ab create -n none -y --memory 2G
 like "$err" '^agentbox: .*(its template|e2b\.size)' 'what a template decides is refused'
 run env E2B_API_KEY= "$BUILD/tests/wrapper" agentbox create -n none -y
-like "$err" '^agentbox: .*no API key .*E2B_API_KEY' 'no key'
+like "$err" '^agentbox: .*no API key .*agentbox e2b login' 'no key'
 run env E2B_API_KEY=abc "$BUILD/tests/wrapper" agentbox create -n none -y
 like "$err" "^agentbox: .*begins with 'e2b_'" 'what is no key'
 
@@ -190,4 +191,22 @@ e2b_forget
 run ab prune --dry-run
 is "$(e2b_asked | grep -c '^GET /v2/sandboxes')" 5 'a list of 500 boxes is five requests'
 is "$(printf '%s\n' "$out" | grep -c 'sandbox i[a-z0-9]\{20\}')" 500 'and has all of them'
+
+# Creates wait for the service together, not in turn.
+e2b_order '{"method": "POST", "path": "/v2/sandboxes", "kind": "hang", "count": -1}'
+e2b_forget
+"$BUILD/tests/wrapper" "$TOOL" sigdfl agentbox create -w "$T/project" -n many --count 50 -y \
+	>"$T/log" 2>&1 </dev/null &
+pid=$!
+all_wait()
+{
+	[ "$(emulator_together POST /v2/sandboxes)" -eq 50 ]
+}
+wait_for 60 all_wait && pass '50 creates are under way at one time' ||
+	fail "50 creates are under way at one time, not $(emulator_together POST /v2/sandboxes)"
+kill -TERM "$pid"
+wait "$pid"
+[ $? -ne 0 ] && pass 'and can be ended' || fail 'and can be ended'
+e2b_mend
+is "$(ab list -g --json)" '[]' 'of which nothing is left'
 done_testing
