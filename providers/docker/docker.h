@@ -184,7 +184,7 @@ int32_t docker_snapshot_delete(struct abx_session *s, struct abx_call *call, con
 #define DOCKER_TAG_BYTES 40 /* of an id, as a tag of theirs */
 int32_t docker_removed_mark(struct abx_session *s, struct abx_call *call, const char *id);
 /* Remove those that nothing uses any more. */
-void docker_removed_sweep(struct abx_session *s, struct abx_call *call);
+int32_t docker_removed_sweep(struct abx_session *s, struct abx_call *call);
 /* Of an image's description: was it removed? */
 bool docker_removed_is(const cJSON *item);
 
@@ -256,7 +256,7 @@ int32_t docker_readonly_make(struct abx_session *s, struct abx_call *call, const
 /* What may be left of doing that to this container. */
 void docker_readonly_forget(struct abx_session *s, struct abx_call *call, const char *id);
 /* Remove workspaces whose containers are gone. */
-void docker_readonly_sweep(struct abx_session *s, struct abx_call *call);
+int32_t docker_readonly_sweep(struct abx_session *s, struct abx_call *call);
 
 /* exec.c */
 int32_t docker_exec(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,

@@ -201,7 +201,7 @@ int32_t docker_remove(struct abx_session *s, struct abx_call *call, const char *
 int32_t docker_destroy(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		       const struct abx_stop_req *req)
 {
-	bool of_snapshot = false, read_only = true;
+	bool of_snapshot = true, read_only = true;
 	cJSON *doc = NULL;
 	int32_t r = docker_inspect(s, call, sb->id, &doc);
 
@@ -221,11 +221,10 @@ int32_t docker_destroy(struct abx_session *s, struct abx_call *call, const struc
 		docker_readonly_forget(s, call, sb->id);
 	}
 	docker_env_remove(s, sb->id);
-	/* Also when whoever removed it got no further. */
-	if (read_only)
-		docker_readonly_sweep(s, call);
+	/* Also when whoever removed it got no further: then nobody knows any more what it was. */
+	r = read_only ? docker_readonly_sweep(s, call) : ABX_OK;
 	/* It may have been the last that stood on one that was removed. */
-	if (of_snapshot)
-		docker_removed_sweep(s, call);
-	return ABX_OK;
+	if (r == ABX_OK && of_snapshot)
+		r = docker_removed_sweep(s, call);
+	return r;
 }

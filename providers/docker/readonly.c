@@ -63,7 +63,7 @@ static int32_t drop_volume(struct abx_session *s, struct abx_call *call, const c
 			 name);
 }
 
-void docker_readonly_sweep(struct abx_session *s, struct abx_call *call)
+int32_t docker_readonly_sweep(struct abx_session *s, struct abx_call *call)
 {
 	/* filters={"dangling":["true"],"label":[...]} */
 	static const char filters[] = "filters=%7B%22dangling%22%3A%5B%22true%22%5D%2C"
@@ -73,14 +73,17 @@ void docker_readonly_sweep(struct abx_session *s, struct abx_call *call)
 	const cJSON *item;
 	int32_t r = docker_ask(s, call, &q, &a, "/volumes?%s", filters);
 
-	if (r == ABX_OK && a.status == 200)
+	if (r == ABX_OK)
+		r = docker_expect(call, &a, "workspaces that were read-only");
+	if (r == ABX_OK)
 		cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(a.doc, "Volumes")) {
 			const char *name = abx_json_get_text(item, "Name");
+			int32_t e = docker_is_word(name) ? drop_volume(s, call, name) : ABX_OK;
 
-			if (docker_is_word(name))
-				(void)drop_volume(s, call, name);
+			r = r == ABX_OK ? e : r;
 		}
 	docker_answer_release(&a);
+	return r;
 }
 
 static bool is_below(const char *path, const char *dir)

@@ -73,7 +73,7 @@ int32_t docker_removed_mark(struct abx_session *s, struct abx_call *call, const 
 	return r == ABX_OK ? drop_names(s, call, id) : r;
 }
 
-void docker_removed_sweep(struct abx_session *s, struct abx_call *call)
+int32_t docker_removed_sweep(struct abx_session *s, struct abx_call *call)
 {
 	/* filters={"reference":["agentbox/removed"]} */
 	static const char filters[] =
@@ -83,13 +83,17 @@ void docker_removed_sweep(struct abx_session *s, struct abx_call *call)
 	const cJSON *item;
 	int32_t r = docker_ask(s, call, &q, &a, "/images/json?%s", filters);
 
-	if (r == ABX_OK && a.status == 200)
+	if (r == ABX_OK)
+		r = docker_expect(call, &a, "images that were removed");
+	if (r == ABX_OK)
 		cJSON_ArrayForEach(item, a.doc) {
 			const cJSON *tags = cJSON_GetObjectItemCaseSensitive(item, "RepoTags");
 			const char *ref = cJSON_GetStringValue(cJSON_GetArrayItem(tags, 0));
+			int32_t e =
+				ref && docker_removed_is(item) ? drop_name(s, call, ref) : ABX_OK;
 
-			if (ref && docker_removed_is(item))
-				(void)drop_name(s, call, ref);
+			r = r == ABX_OK ? e : r;
 		}
 	docker_answer_release(&a);
+	return r;
 }

@@ -82,6 +82,10 @@ static int32_t emit_made(struct abx_session *s, struct abx_call *call, const cha
 		(void)abx_json_i64(a.doc, "Size", &size);
 		abx_rfc3339(abx_rfc3339_ms(abx_json_get_text(a.doc, "Created")) / 1000, created);
 		r = emit(call, id, &l, created, sandbox_id, size);
+	} else if (r != ABX_ECANCELED) {
+		/* There is one all the same, and by its labels it is found. */
+		(void)abx_fail_unknown(call, r, DOCKER_REMEDY_LOST, "snapshot: look at it: %s",
+				       a.message);
 	}
 	docker_answer_release(&a);
 	return r;
@@ -253,6 +257,6 @@ int32_t docker_snapshot_delete(struct abx_session *s, struct abx_call *call, con
 			    : abx_fail(call, ABX_EINVAL, NULL, "snapshot: not a reference");
 
 	if (r == ABX_OK)
-		docker_removed_sweep(s, call);
+		r = docker_removed_sweep(s, call);
 	return r == ABX_ENOTFOUND ? ABX_OK : r;
 }

@@ -9,7 +9,7 @@
 #
 #	KIND FAULT SKIP TIMES     the requests of this kind but the first SKIP; TIMES 0 = all others
 #
-# Kinds are those of kind_of() below.  Faults, of which those marked * reach the engine first:
+# Kinds are those of docker-kinds.pl.  Faults, of which those marked * reach the engine first:
 #
 #	500      an error of the engine's       half   * half of the answer's JSON, well wrapped
 #	503      one of something before it     short  * half of what was announced, then closed
@@ -32,29 +32,10 @@ use Socket qw(SHUT_WR);
 
 my ($socket, $dir, $engine, $root) = @ARGV;
 our $play = $engine eq '--play';
+require(dirname($0) . '/docker-kinds.pl');
 if ($play) {
 	require(dirname($0) . '/docker-play.pl');
 	play_begin($dir, $root);
-}
-
-sub kind_of
-{
-	my ($method, $path) = @_;
-	$path =~ s{^/v1\.[0-9]+}{};
-	my ($p) = split /\?/, $path;
-	return 'ping' if $p eq '/_ping';
-	return $1 if $p =~ m{^/(info|version|events|commit|build)$};
-	return 'list' if $p eq '/containers/json';
-	return 'create' if $p eq '/containers/create';
-	return 'exec-create' if $p =~ m{^/containers/[^/]+/exec$};
-	return "exec-$1" if $p =~ m{^/exec/[^/]+/(start|json|resize)$};
-	return "archive-\L$method" if $p =~ m{^/containers/[^/]+/archive$};
-	return $1 eq 'json' ? 'inspect' : $1 if $p =~ m{^/containers/[^/]+/([a-z]+)$};
-	return 'delete' if $p =~ m{^/containers/[^/]+$};
-	return 'image-list' if $p eq '/images/json';
-	return 'import' if $p eq '/images/create';
-	return "$1-\L$method" if $p =~ m{^/(image|volume|network)s};
-	return 'other';
 }
 
 # The fault of this request, if any; what is left of it is written back.
@@ -332,7 +313,7 @@ sub one_request
 	send_body($client, $head, $up);
 	kill_engine() if $fault eq 'kill' && $kind ne 'exec-start';
 	my $reply = read_head($up) // exit 0;
-	if ($reply =~ m{\AHTTP/1.. 101} || $kind eq 'exec-start') {
+	if ($reply =~ m{\AHTTP/1.. 101} || $kind =~ /^(exec-start|events)$/) {
 		put($client, $reply);
 		stay($client) if $fault eq 'mute';
 		relay($client, $up, $fault);

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 # The engine that docker-break.pl plays where there is none: enough of the API for boxes, their
-# files and their checkpoints.  A container is a copy of a root file system, a command one that is
-# run there in namespaces of its own.  Containers have no first process, no network and no limits.
+# files, their checkpoints, their images and their volumes.  A container is a copy of a root file
+# system, a command one that is run there in namespaces of its own.  Containers have no first
+# process, no network and no limits.
 #
 # DIR/boxes/ID.json and DIR/boxes/ID/ are a container, DIR/images/ID.json and DIR/images/ID/ an
 # image, DIR/execs/ID.json a command.  DIR/api may say which version it speaks, DIR/min-api which is
-# the oldest.  Any reference to an image that is not there is the ROOT.
+# the oldest, DIR/layers of how many layers is what is imported.  Any reference to an image that is
+# not there is the ROOT, but absent/NAME, which is that when it was pulled.
 use strict;
 use warnings;
 use Fcntl qw(:flock);
@@ -19,7 +21,7 @@ my $zero = '0001-01-01T00:00:00Z';
 sub play_begin
 {
 	($home, $base) = @_;
-	mkdir "$home/$_" for qw(boxes images execs);
+	mkdir "$home/$_" for qw(boxes images execs volumes);
 	return;
 }
 
@@ -75,6 +77,13 @@ sub find_image
 	return $found;
 }
 
+sub find_volume
+{
+	my ($name) = @_;
+	my ($found) = grep { $_->{Name} eq $name } all_of('volumes');
+	return $found;
+}
+
 sub unescape
 {
 	my ($text) = @_;
@@ -124,6 +133,7 @@ sub create
 	my $spec = $json->decode($body);
 	my $id = new_id();
 	my $image = find_image($spec->{Image});
+	return no_such($to, "image: $spec->{Image}") if !$image && $spec->{Image} =~ m{^absent/};
 	open my $lock, '>', "$home/lock" or die "$home/lock: $!\n";
 	flock $lock, LOCK_EX;
 	return reply($to, 409, { message => "The name \"/$name\" is already in use by it" })
@@ -131,11 +141,14 @@ sub create
 	system 'cp', '-a', '--reflink=auto', $image ? "$home/images/$image->{Id}" : $base,
 	    "$home/boxes/$id";
 	mkdir "$home/boxes/$id/workspace";
+	my @volumes = grep { $_->{Type} eq 'volume' } @{ $spec->{HostConfig}{Mounts} // [] };
+	make_volume($_->{Source}, $_->{VolumeOptions}{Labels}) for @volumes;
 	store('boxes', $id, {
 		Id => $id, Name => "/$name", Created => now(),
 		Image => $image ? $image->{Id} : 'base',
 		State => { Status => 'created', StartedAt => $zero, Error => '' },
-		Config => { Labels => $spec->{Labels}, User => '', Env => $spec->{Env} },
+		Config => { Labels => $spec->{Labels}, User => '', Env => $spec->{Env},
+			Image => $spec->{Image} },
 		HostConfig => $spec->{HostConfig}, NetworkSettings => { Ports => {} },
 	});
 	return reply($to, 201, { Id => $id, Warnings => [] });
@@ -169,6 +182,78 @@ sub act
 	$box->{State}{Status} = $status;
 	$box->{State}{StartedAt} = now() if $verb eq 'start';
 	store('boxes', $box->{Id}, $box);
+	happens({ stop => 'die', kill => 'die' }->{$verb} // $verb, $box);
+	return reply($to, 204);
+}
+
+# A line of DIR/events each.
+sub happens
+{
+	my ($action, $box) = @_;
+	open my $out, '>>', "$home/events" or die "$home/events: $!\n";
+	syswrite $out, $json->encode({ Type => 'container', Action => $action,
+		Actor => { ID => $box->{Id}, Attributes => $box->{Config}{Labels} } }) . "\n";
+	return;
+}
+
+# From now on, until nobody listens.
+sub events
+{
+	my ($to) = @_;
+	open my $in, '+>>', "$home/events" or die "$home/events: $!\n";
+	seek $in, 0, 2;
+	put($to, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n");
+	my $select = IO::Select->new($to);
+	until ($select->can_read(0.05)) {
+		my $n = sysread $in, my $lines, 65536;
+		put($to, $lines) if $n;
+	}
+	return;
+}
+
+sub make_volume
+{
+	my ($name, $labels) = @_;
+	my $volume = find_volume($name);
+	return $volume if $volume;
+	$volume = { Name => $name, Driver => 'local', Labels => $labels // {}, Scope => 'local',
+		CreatedAt => now() };
+	store('volumes', new_id(), $volume);
+	return $volume;
+}
+
+sub is_used
+{
+	my ($name) = @_;
+	return scalar grep { grep { $_->{Source} eq $name } @{ $_->{HostConfig}{Mounts} // [] } }
+	    all_of('boxes');
+}
+
+sub volumes
+{
+	my ($to, $query) = @_;
+	my $dangling = unescape($query) =~ /"dangling"/;
+	return reply($to, 200, { Warnings => undef, Volumes => [
+		grep { labels_fit($_->{Labels}, $query) && !($dangling && is_used($_->{Name})) }
+		    all_of('volumes')] });
+}
+
+sub of_volume
+{
+	my ($to, $method, $name, $query, $body) = @_;
+	if ($method eq 'POST') {
+		my $spec = $json->decode($body);
+		return reply($to, 201, make_volume($spec->{Name}, $spec->{Labels}));
+	}
+	my $volume = find_volume($name);
+	return $query =~ /force=1/ ? reply($to, 204) : no_such($to, "volume: $name")
+	    unless $volume;
+	return reply($to, 200, $volume) if $method eq 'GET';
+	return reply($to, 409, { message => 'volume is in use' }) if is_used($name);
+	for my $file (glob "$home/volumes/*.json") {
+		my ($id) = $file =~ m{([0-9a-f]{64})\.json$};
+		unlink $file if load('volumes', $id)->{Name} eq $name;
+	}
 	return reply($to, 204);
 }
 
@@ -178,6 +263,7 @@ sub destroy
 	end_commands($box->{Id});
 	unlink "$home/boxes/$box->{Id}.json";
 	system 'rm', '-rf', "$home/boxes/$box->{Id}";
+	happens('destroy', $box);
 	return reply($to, 204);
 }
 
@@ -196,7 +282,8 @@ sub commit
 	my %q = map { split /=/, $_, 2 } split /&/, $query;
 	my $box = find_box($q{container}) or return no_such($to, 'container');
 	my $hex = new_id();
-	my %labels = (%{ $box->{Config}{Labels} }, %{ $json->decode($body)->{Labels} // {} });
+	my $more = length $body ? $json->decode($body)->{Labels} : undef;
+	my %labels = (%{ $box->{Config}{Labels} }, %{ $more // {} });
 	# A commit that takes long goes on when nobody waits for it any more.
 	local $SIG{PIPE} = 'IGNORE';
 	open my $begun, '>', "$home/committing" or die "$home: $!\n";
@@ -230,23 +317,62 @@ sub tag
 	return reply($to, 201);
 }
 
+# A copy of ROOT.
+sub make_image
+{
+	my ($name, $labels) = @_;
+	my $hex = new_id();
+	my $layers = 1;
+	if (open my $in, '<', "$home/layers") {
+		($layers) = <$in> =~ /([0-9]+)/;
+	}
+	# A name has one image at a time.
+	for my $other (grep { grep { $_ eq $name } @{ $_->{RepoTags} } } all_of('images')) {
+		my ($old) = $other->{Id} =~ /([0-9a-f]+)$/;
+		$other->{RepoTags} = [grep { $_ ne $name } @{ $other->{RepoTags} }];
+		store('images', $old, $other);
+	}
+	system 'cp', '-a', '--reflink=auto', $base, "$home/images/sha256:$hex";
+	store('images', $hex, {
+		Id => "sha256:$hex", RepoTags => [$name], Created => now(), Size => 1000,
+		Config => { Labels => $labels }, RootFS => { Layers => [1 .. $layers] },
+	});
+	return "sha256:$hex";
+}
+
+sub lines
+{
+	my ($to, @docs) = @_;
+	return answer($to, 200, join '', map { $json->encode($_) . "\r\n" } @docs);
+}
+
 sub import
 {
 	my ($to, $query) = @_;
-	my $hex = new_id();
 	my %labels;
+	if ($query =~ /fromImage=([^&]*)&tag=([^&]*)/) {
+		my ($name, $tag) = ($1, $2);
+		return reply($to, 404, { message => 'pull access denied' })
+		    unless $name =~ m{^absent/};
+		make_image("$name:$tag", {});
+		return lines($to, { status => "Pulling from $name" }, { status => "Pulled it" });
+	}
 	my ($repo, $tag) = $query =~ /repo=([^&]*)&tag=([^&]*)/;
-	return reply($to, 404, { message => 'pull access denied' }) unless defined $tag;
 	while ($query =~ /changes=LABEL%20([^&]*)/g) {
 		my ($key, $value) = unescape($1) =~ /\A([^=]*)="(.*)"\z/ or next;
 		$labels{$key} = $value;
 	}
-	system 'cp', '-a', '--reflink=auto', $base, "$home/images/sha256:$hex";
-	store('images', $hex, {
-		Id => "sha256:$hex", RepoTags => ["$repo:$tag"], Created => now(), Size => 1000,
-		Config => { Labels => \%labels }, RootFS => { Layers => ['one'] },
-	});
-	return reply($to, 200, { status => "sha256:$hex" });
+	return lines($to, { status => make_image("$repo:$tag", \%labels) });
+}
+
+# Of the Dockerfile nothing is done.
+sub build
+{
+	my ($to, $query) = @_;
+	my %q = map { split /=/, $_, 2 } split /&/, $query;
+	my $id = make_image($q{t}, $json->decode(unescape($q{labels})));
+	return lines($to, { stream => "Step 1/1 : FROM it\n" }, { stream => " ---> it\n" },
+	    { aux => { ID => $id } }, { stream => "Successfully built it\n" });
 }
 
 sub delete_image
@@ -361,6 +487,8 @@ sub of_box
 	return act($to, $rest, $box) if $verbs{$rest};
 	return create_exec($to, $box, $body) if $rest eq 'exec';
 	return destroy($to, $box) if $method eq 'DELETE' && $rest eq '';
+	return answer($to, 200, 'all of its files' x 1000, 'application/x-tar')
+	    if $rest eq 'export';
 	return reply($to, 200, { cpu_stats => { cpu_usage => { total_usage => 1000000 } },
 		memory_stats => { usage => 4096 }, pids_stats => { current => 1 } })
 	    if $rest eq 'stats';
@@ -404,6 +532,11 @@ sub play_one
 	return commit($to, $query, $body) if $path eq '/commit';
 	return images($to, $query) if $path eq '/images/json';
 	return import($to, $query) if $path eq '/images/create';
+	return build($to, $query) if $path eq '/build';
+	return events($to) if $path eq '/events';
+	return volumes($to, $query) if $path eq '/volumes';
+	return of_volume($to, $method, $1, $query, $body)
+	    if $path =~ m{^/volumes/([^/]+)$};
 	if ($path =~ m{^/images/(.*?)(/json|/tag)?$}) {
 		return delete_image($to, $1) if $method eq 'DELETE';
 		my $image = find_image($1);
