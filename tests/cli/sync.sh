@@ -17,6 +17,10 @@ for p in $providers; do
 		cd "$repo" && git add -A && git commit -qm 'work of the host' &&
 			echo later >later && echo host >>a.txt
 	)
+	ok "$p: a name that git does not take" ab exec "$box" -- sh -c 'echo 1 >.GIT'
+	one_line_error 1 "not take all files of the workspace: .*\\.GIT" "$p: is named" \
+		ab sync "$box"
+	ok "$p: it goes" ab exec "$box" -- rm .GIT
 	ok "$p: the box works" ab exec "$box" -- sh -c 'echo box >>a.txt; echo own >own'
 	run ab sync "$box" --dry-run
 	like "$out" '^later$' "$p: --dry-run names what would come"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2154,SC2015
 # Behind tree.sh: $tree is what the work tree is now.
-[ -z "$partial" ] || fail 'there are files in the workspace that cannot be read'
+[ -z "$partial" ] || fail "git does not take all files of the workspace: $partial"
 cd "$dir" || exit 90
 
 # By an index of our own.

@@ -216,7 +216,7 @@ take() {
 	}
 	note_odd
 	if [ -z "$whole" ]; then
-		partial=1
+		partial=$(printf '%s\n' "${said:-add failed}" | head -n 1)
 		{
 			printf 'left %s\000' "$path" && scoped ls-files -z -o -m $std &&
 				printf '\000'
