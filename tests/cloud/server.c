@@ -217,6 +217,7 @@ static void begin(struct emu_request *req, const char *method)
 	if (coding && strcasecmp(coding, "gzip") == 0)
 		req->gunzip = emu_gunzip_new();
 	req->log_at = emu_log_begin(s->log, method, req->uri);
+	req->inner = s->service->is_inner(req);
 	emu_faults_take(s->faults, method, req->path, &req->fault);
 	if (!is_nothing_done(req))
 		s->service->begin(req);

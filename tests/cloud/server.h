@@ -2,7 +2,7 @@
 /*
  * tests/cloud/server.h: the HTTP server that emulated clouds share, on libmicrohttpd.
  *
- *	static const struct emu_service service = {"e2b", open, begin, close, free};
+ *	static const struct emu_service service = {"e2b", open, is_inner, begin, close, free};
  *	r = emu_server_start(&service, &options, &server, err);
  *
  * Each connection has a thread, so a handler may block.  service->begin() is called when the
@@ -63,6 +63,8 @@ struct emu_service {
 	const char *name;
 	int (*open)(struct emu_server *server, struct emu_engine *engine, void **ret,
 		    struct abx_err *err);
+	/* Whether a sandbox is asked, and not the service; of one that is not begun, too. */
+	bool (*is_inner)(const struct emu_request *req);
 	void (*begin)(struct emu_request *req);
 	void (*close)(void *service); /* what is under way ends, nothing more begins */
 	void (*free)(void *service);

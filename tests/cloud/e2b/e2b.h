@@ -170,6 +170,8 @@ void e2b_egress_release(struct e2b_egress *g);
 /* envd.c */
 /* True: the request is one of a sandbox. */
 bool e2b_envd_begin(struct emu_request *req);
+/* The same, of one that may not be begun. */
+bool e2b_envd_asked(const struct emu_request *req);
 
 /* process.c: breaking all streams of a box, and freeing what ended long ago. */
 void e2b_procs_cut(struct e2b_box *b);

@@ -311,6 +311,15 @@ static void begin_in(struct emu_request *req, struct e2b_box *b, uint64_t port)
 		req->handle = no_route;
 }
 
+bool e2b_envd_asked(const struct emu_request *req)
+{
+	uint64_t port;
+	char id[64];
+
+	return by_host(req, &port, id) || emu_header(req, "E2b-Sandbox-Id") ||
+	       strcmp(req->path, "/files") == 0;
+}
+
 bool e2b_envd_begin(struct emu_request *req)
 {
 	const char *header = emu_header(req, "E2b-Sandbox-Id");

@@ -180,8 +180,7 @@ static int open_service(struct emu_server *server, struct emu_engine *engine, vo
 
 static void begin_request(struct emu_request *req)
 {
-	req->inner = e2b_envd_begin(req);
-	if (!req->inner)
+	if (!e2b_envd_begin(req))
 		e2b_control_begin(req);
 }
 
@@ -233,5 +232,5 @@ static void free_service(void *service)
 	free(e);
 }
 
-const struct emu_service e2b_service = {"e2b", open_service, begin_request, close_service,
-					free_service};
+const struct emu_service e2b_service = {"e2b",	       open_service,  e2b_envd_asked,
+					begin_request, close_service, free_service};
