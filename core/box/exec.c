@@ -171,10 +171,10 @@ static int default_cwd(const struct abx_box *box, char **ret, struct abx_err *er
 	return r;
 }
 
-int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec_request *req,
-		 int *ret_code, struct abx_err *err)
+static int run_in(struct abx_app *app, struct abx_box *box, const struct abx_exec_request *req,
+		  struct abx_early_input *early, int *ret_code, struct abx_err *err)
 {
-	struct abx_call_opts o = {.box_id = box->id};
+	struct abx_call_opts o = {.box_id = box->id, .early = early};
 	struct abx_exec_request start = *req;
 	abx_autofree char *cwd = NULL;
 	struct abx_sandbox s;
@@ -210,5 +210,15 @@ int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec
 		s = abx_cloud_sandbox(box);
 		r = abx_exec_on(cloud, &o, &s, &start, ret_code, err);
 	}
+	return r;
+}
+
+int abx_box_exec(struct abx_app *app, struct abx_box *box, const struct abx_exec_request *req,
+		 int *ret_code, struct abx_err *err)
+{
+	struct abx_early_input early = {.read = false};
+	int r = run_in(app, box, req, &early, ret_code, err);
+
+	abx_early_input_release(&early);
 	return r;
 }

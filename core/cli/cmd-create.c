@@ -237,6 +237,10 @@ static int run_options(struct abx_cli *cli, struct create_cmd *c, int argc, char
 		return abx_usage(cli, err, "create takes no argument; a name goes with -n");
 	if (c->req.sandbox_id && c->count)
 		return abx_usage(cli, err, "--sandbox-id: one sandbox is one box");
+	if (c->req.sandbox_id && (c->vars.len || c->files.len))
+		return abx_usage(cli, err,
+				 "--sandbox-id: a sandbox that is there keeps its "
+				 "environment; exec takes -e");
 	return create(cli, c, err);
 }
 

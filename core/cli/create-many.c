@@ -4,14 +4,18 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "core/util/mem.h"
 #include "core/util/parse.h"
 #include "core/util/redact.h"
 #include "core/util/thread.h"
 
-/* Creates mostly wait for a provider; each has some ten files open. */
+/* Creates mostly wait for a provider. */
 #define MAX_THREADS 64
+/* Files that one create has open at most, and that the program has. */
+#define FILES_EACH 32
+#define FILES_OURS 64
 
 /* One box of them. */
 struct one {
@@ -68,13 +72,25 @@ static void *work(void *arg)
 	return NULL;
 }
 
+/* As many as may have their files open. */
+static unsigned int max_threads(void)
+{
+	struct rlimit l;
+	rlim_t most = MAX_THREADS;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur / FILES_EACH < MAX_THREADS + 2)
+		most = l.rlim_cur > FILES_OURS + FILES_EACH ? (l.rlim_cur - FILES_OURS) / FILES_EACH
+							    : 1;
+	return most < MAX_THREADS ? (unsigned int)most : MAX_THREADS;
+}
+
 static void make_all(struct many *m)
 {
+	const unsigned int most = max_threads();
 	pthread_t threads[MAX_THREADS];
 	unsigned int n = 0;
 
-	while (n + 1 < m->count && n < MAX_THREADS - 1 &&
-	       abx_thread_start(&threads[n], work, m) == 0)
+	while (n + 1 < m->count && n + 1 < most && abx_thread_start(&threads[n], work, m) == 0)
 		n++;
 	(void)work(m);
 	while (n)

@@ -18,6 +18,7 @@
 #ifndef ABX_CLOUD_H
 #define ABX_CLOUD_H
 
+#include "abxsdk/buf.h"
 #include "core/state/boxes.h"
 #include "core/state/config.h"
 #include "core/state/db.h"
@@ -62,6 +63,14 @@ struct abx_sandbox abx_cloud_sandbox(const struct abx_box *box);
 enum abx_box_zstd { ABX_BOX_ZSTD_UNKNOWN, ABX_BOX_ZSTD_NO, ABX_BOX_ZSTD_YES };
 
 /* How to make one call. */
+/* What was read of a command's input before it was known whether it runs: it is in no descriptor
+ * any more.  Whoever may have to run a command again keeps one of these for all tries. */
+struct abx_early_input {
+	struct abx_buf data;
+	bool read, ended;
+};
+void abx_early_input_release(struct abx_early_input *e);
+
 struct abx_call_opts {
 	int64_t timeout_ms; /* 0 = no deadline */
 	bool cleanup;	    /* not cancelled by the user's Ctrl-C: undoing must finish */
@@ -74,8 +83,9 @@ struct abx_call_opts {
 	/* agentbox-ctl came with the project, as this file of the box: to be put in its place
 	 * before the command (exec-ctl.h); may be NULL. */
 	const char *ctl_came_as;
-	const int *abort_fd;	/* readable: this one call is given up; may be NULL */
-	enum abx_box_zstd zstd; /* is there a zstd in the box?  Only exec-tar.h asks. */
+	struct abx_early_input *early; /* may be NULL */
+	const int *abort_fd;	       /* readable: this one call is given up; may be NULL */
+	enum abx_box_zstd zstd;	       /* is there a zstd in the box?  Only exec-tar.h asks. */
 };
 
 /* A copy of what the provider emitted. */

@@ -231,9 +231,9 @@ static void put_first(struct abx_ctl_run *x, const struct abx_buf *request, stru
 {
 	abx_wire_put(&x->out, to, ABX_WIRE_REQUEST, request->data, request->len);
 	abx_wire_put(&x->out, to, ABX_WIRE_GO, NULL, 0);
-	if (x->early.len)
-		abx_wire_put(&x->out, to, ABX_WIRE_DATA, x->early.data, x->early.len);
-	if (x->req->stdin_fd < 0 || x->early_ended)
+	if (x->early->data.len)
+		abx_wire_put(&x->out, to, ABX_WIRE_DATA, x->early->data.data, x->early->data.len);
+	if (x->req->stdin_fd < 0 || x->early->ended)
 		abx_wire_put(&x->out, to, ABX_WIRE_END, NULL, 0);
 }
 
@@ -311,20 +311,21 @@ static int queue_request(struct abx_ctl_run *x, struct abx_err *err)
 static void read_early(struct abx_ctl_run *x)
 {
 	struct pollfd p = {.fd = x->req->stdin_fd, .events = POLLIN};
+	struct abx_early_input *early = x->early;
 
-	if (x->early_read || p.fd < 0)
+	if (early->read || p.fd < 0)
 		return;
-	x->early_read = true;
-	x->early.max = EARLY_MAX_BYTES + 1;
-	while (x->early.len < EARLY_MAX_BYTES && poll(&p, 1, 0) > 0) {
-		const size_t room = EARLY_MAX_BYTES - x->early.len;
-		char *to = abx_buf_reserve(&x->early, room);
+	early->read = true;
+	early->data.max = EARLY_MAX_BYTES + 1;
+	while (early->data.len < EARLY_MAX_BYTES && poll(&p, 1, 0) > 0) {
+		const size_t room = EARLY_MAX_BYTES - early->data.len;
+		char *to = abx_buf_reserve(&early->data, room);
 		ssize_t n = to ? read(p.fd, to, room) : -1;
 
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
-		abx_buf_commit(&x->early, n > 0 ? (size_t)n : 0);
-		x->early_ended = n <= 0;
+		abx_buf_commit(&early->data, n > 0 ? (size_t)n : 0);
+		early->ended = n <= 0;
 		if (n <= 0)
 			break;
 	}
@@ -363,13 +364,13 @@ static void reset(struct abx_ctl_run *x)
 	x->noise_len = 0;
 	x->said = 0;
 	x->given = (struct abx_buf)ABX_BUF_INIT(ABX_WIRE_GIVEN_MAX);
-	x->credit = ABX_WIRE_WINDOW - x->early.len;
+	x->credit = ABX_WIRE_WINDOW - x->early->data.len;
 	x->stop = x->busy = x->silent = false;
 	x->heard_ms = abx_now_ms();
 	x->beat_at = x->heard_ms + ABX_CTL_BEAT_MS;
 	x->child_fd = x->pipe_fd = x->wake_fd = x->abort_fd = -1;
 	x->next_file = 0;
-	x->input_fd = x->early_ended ? -1 : x->req->stdin_fd;
+	x->input_fd = x->early->ended ? -1 : x->req->stdin_fd;
 	x->control_fd = x->req->control_fd;
 	(void)pthread_mutex_init(&x->lock, NULL);
 }
@@ -396,6 +397,12 @@ static int start_sender(struct abx_ctl_run *x, struct abx_err *err)
 	r = pthread_create(&x->sender, NULL, sender_main, x);
 	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return r ? abx_err_errno(err, r, "start a thread") : 0;
+}
+
+void abx_early_input_release(struct abx_early_input *e)
+{
+	forget(&e->data);
+	*e = (struct abx_early_input){.read = false};
 }
 
 int abx_ctl_run_open(struct abx_ctl_run *x, struct abx_err *err)
@@ -443,5 +450,5 @@ void abx_ctl_run_close(struct abx_ctl_run *x)
 
 void abx_ctl_run_release(struct abx_ctl_run *x)
 {
-	forget(&x->early);
+	abx_early_input_release(&x->own_early);
 }

@@ -47,8 +47,8 @@ struct abx_ctl_run {
 	} end;
 
 	/* Of the command's input, what was there at once: it goes with the request. */
-	struct abx_buf early;
-	bool early_read, early_ended;
+	struct abx_early_input *early, own_early;
+	struct abx_exit left; /* how the program that was to be ctl ended */
 	bool asked; /* ctl was started with the request: it may have begun whatever was said */
 
 	/* Opened for one attempt. */

@@ -179,7 +179,6 @@ static int attempt(struct abx_ctl_run *x, const struct abx_ctl_place *place, str
 	const char *argv[12];
 	struct abx_call_opts plain = *x->o;
 	struct abx_exec req = {ABX_INIT(struct abx_exec)};
-	struct abx_exit ignored = {ABX_INIT(struct abx_exit)};
 	struct abx_kv given = {ABX_WIRE_GIVEN, NULL};
 	int r = abx_ctl_run_open(x, err);
 
@@ -202,7 +201,8 @@ static int attempt(struct abx_ctl_run *x, const struct abx_ctl_place *place, str
 		req.env = &given;
 		req.n_env = 1;
 	}
-	r = abx_cloud_exec(x->c, &plain, x->s, &req, &ignored, err);
+	x->left = (struct abx_exit){ABX_INIT(struct abx_exit)};
+	r = abx_cloud_exec(x->c, &plain, x->s, &req, &x->left, err);
 	abx_ctl_run_close(x);
 	return r;
 }
@@ -251,6 +251,9 @@ static bool may_be_missing(const struct abx_ctl_run *x, int r)
 {
 	if (x->said & ABX_CTL_HELLO || x->gap)
 		return false;
+	if (r == 0 && x->asked)
+		return !x->left.signo && !(x->left.flags & ABX_EXIT_LOST) &&
+		       (x->left.code == 126 || x->left.code == 127);
 	if (r == 0 || r == ABX_ENOTFOUND || r == ABX_EINVAL || r == ABX_EPERM)
 		return true;
 	/* It may have begun all the same, and what had its request with it would be done twice. */
@@ -296,6 +299,7 @@ int abx_exec_ctl(struct abx_cloud *c, const struct abx_call_opts *o, const struc
 	x->o = o ? o : &none;
 	x->s = s;
 	x->req = req;
+	x->early = x->o->early ? x->o->early : &x->own_early;
 	x->in.text = (abx_cloud_caps(c) & exact) != exact;
 	x->in.frame = on_frame;
 	x->in.noise = on_noise;

@@ -136,7 +136,7 @@ static int32_t send_it(struct abx_session *s, struct abx_call *call, const struc
 		.want_header = "X-Next-Token",
 		.max_bytes = ANSWER_MAX_BYTES,
 		.idempotent = q->idempotent,
-		.rate_limited = true,
+		.rate_limited = !q->brief,
 		.quiet_ms = q->quiet_ms ? q->quiet_ms : E2B_QUIET_MS,
 	};
 	struct abx_http_reply reply;

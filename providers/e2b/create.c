@@ -233,23 +233,26 @@ static int32_t create(const struct making *m, cJSON **ret)
 {
 	cJSON *body = describe(m);
 	struct e2b_answer a = {.status = 0};
-	int32_t r = ABX_OK;
+	int32_t r = ABX_OK, looked = ABX_OK;
 
 	for (int i = 0; i < TRIES; i++) {
 		r = post(m, body, &a);
 		if (r == ABX_OK && a.status < 300)
 			*ret = abx_steal_ptr(&a.doc);
-		else if (e2b_may_have_happened(r, &a) &&
-			 await_made(m, r == ABX_OK && *a.error_code ? 1 : LOOKS, ret) == ABX_OK &&
-			 *ret)
+		else if (e2b_may_have_happened(r, &a))
+			looked = await_made(m, r == ABX_OK && *a.error_code ? 1 : LOOKS, ret);
+		if (*ret)
 			r = ABX_OK;
-		if (*ret || r != ABX_OK || !may_be_tried_again(&a) || i + 1 == TRIES ||
-		    (a.status != 429 && i > 0))
+		if (*ret || r != ABX_OK || looked != ABX_OK || !may_be_tried_again(&a) ||
+		    i + 1 == TRIES || (a.status != 429 && i > 0))
 			break;
 		if (abx_plugin_host->wait_ms(m->call, BUSY_MS * (i + 1)) != ABX_OK)
 			break;
 	}
-	if (!*ret && r == ABX_OK)
+	if (!*ret && looked != ABX_OK)
+		r = abx_fail_unknown(m->call, looked, E2B_REMEDY_LATER, "make a sandbox: %s",
+				     a.message);
+	else if (!*ret && r == ABX_OK)
 		r = refused(m, &a);
 	else if (!*ret && r != ABX_OK && e2b_may_have_happened(r, &a))
 		(void)abx_fail_unknown(m->call, r, E2B_REMEDY_LATER, "make a sandbox: %s",
@@ -314,11 +317,19 @@ static int32_t make(const struct making *m)
 /* One that somebody else made: it is used, and stays what it is. */
 static int32_t take_over(const struct making *m, const char *id)
 {
+	const struct abx_provision *p = m->p;
 	struct e2b_data data = {.foreign = true};
 	struct abx_sandbox sb = {ABX_INIT(struct abx_sandbox), .id = id, .name = m->p->name};
 	char *text = NULL;
-	int32_t r = e2b_connect(m->s, m->call, &sb, &data, m->timeout_s);
+	int32_t r;
 
+	if (p->egress_allow || (p->egress_deny && *p->egress_deny) ||
+	    p->flags & ABX_PROV_PRIVATE_URLS)
+		return abx_fail(
+			m->call, ABX_ENOTSUP, "leave them out",
+			"--sandbox-id: --egress and --private-urls: a sandbox that is there "
+			"keeps the network that it has");
+	r = e2b_connect(m->s, m->call, &sb, &data, m->timeout_s);
 	if (r == ABX_OK) {
 		text = e2b_data_print(&data);
 		sb.provider_data = text;

@@ -72,6 +72,7 @@ struct e2b_request {
 	const cJSON *body;
 	bool idempotent;
 	bool outcome_matters; /* it may have happened, although no answer came */
+	bool brief;	      /* asked once, whatever comes of it */
 	int64_t quiet_ms;     /* how long it may take; 0: E2B_QUIET_MS */
 };
 struct e2b_answer {

@@ -64,7 +64,9 @@ static int32_t send(struct e2b_input *in, struct e2b_rpc *rpc, const struct abx_
 	for (;;) {
 		int32_t r = e2b_rpc_call(in->envd, rpc, msg);
 
-		if (r != ABX_ENETWORK || rpc->sent || abx_monotonic_ms() > end)
+		const bool in_vain = r == ABX_ERATE || (r == ABX_ENETWORK && !rpc->sent);
+
+		if (!in_vain || abx_monotonic_ms() > end)
 			return r;
 		if (stopped(in, AGAIN_MS))
 			return ABX_ECANCELED;

@@ -12,6 +12,7 @@
 #include "providers/e2b/e2b.h"
 
 #define AGAIN_MS INT64_C(60000)
+#define KEEP_QUIET_MS INT64_C(5000)
 
 struct e2b_kept {
 	struct e2b_kept *next;
@@ -64,7 +65,13 @@ void e2b_kept_until(struct abx_session *s, const char *id, int64_t expires_at_ms
 /* So long it is to live from now on; 0: it is not renewed. */
 static int64_t life_ms(const struct abx_session *s, const struct abx_sandbox *sb)
 {
-	return s->keep_alive_ms >= 0 ? s->keep_alive_ms : e2b_data_timeout_s(sb) * 1000;
+	int64_t made_for_s;
+
+	if (s->keep_alive_ms >= 0)
+		return s->keep_alive_ms;
+	made_for_s = e2b_data_timeout_s(sb);
+	/* Found by its label, after its record was lost. */
+	return made_for_s ? made_for_s * 1000 : s->timeout_ms;
 }
 
 /* Whoever is told that it is due does it: two threads never do. */
@@ -106,10 +113,13 @@ static void emit_until(struct abx_session *s, struct abx_call *call, const struc
 /* A failure of its own is none of the operation that it is done for. */
 void e2b_keep(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb)
 {
-	struct e2b_request q = {.method = "POST", .idempotent = true};
+	/* Whoever is in the middle of a stream waits for it: once, and not for long. */
+	struct e2b_request q = {.method = "POST", .brief = true, .quiet_ms = KEEP_QUIET_MS};
 	struct e2b_answer a;
+	struct e2b_data data;
 	int64_t life = 0, wanted_ms;
 	cJSON *body;
+	bool foreign;
 	int32_t r;
 
 	if (!s->keep_alive_ms || !e2b_is_id(sb->id) || !is_due(s, sb, &life))
@@ -118,7 +128,11 @@ void e2b_keep(struct abx_session *s, struct abx_call *call, const struct abx_san
 	body = cJSON_CreateObject();
 	(void)abx_json_add_i64(body, "timeout", life / 1000);
 	q.body = body;
-	r = e2b_ask(s, call, &q, &a, "/sandboxes/%s/timeout", sb->id);
+	e2b_data_read(call, sb, &data);
+	foreign = data.foreign;
+	explicit_bzero(&data, sizeof(data));
+	/* What lives longer than we know of must not live shorter: connect only prolongs. */
+	r = e2b_ask(s, call, &q, &a, "/sandboxes/%s/%s", sb->id, foreign ? "connect" : "timeout");
 	if (r == ABX_OK && a.status >= 200 && a.status < 300)
 		emit_until(s, call, sb, wanted_ms);
 	else

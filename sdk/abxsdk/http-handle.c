@@ -342,6 +342,7 @@ int32_t abx_http_why(const struct abx_http *h, const struct abx_http_handle *han
 		     struct abx_http_reply *reply)
 {
 	const char *text = *handle->why ? handle->why : curl_easy_strerror(c);
+	curl_off_t ready_us = 0;
 	long os_errno = 0;
 
 	(void)snprintf(reply->text, sizeof(reply->text), "%s", text);
@@ -374,8 +375,9 @@ int32_t abx_http_why(const struct abx_http *h, const struct abx_http_handle *han
 		reply->sent = true;
 		return ABX_EPROTO;
 	default:
-		/* It was connected: what the other side did with it is not known. */
-		reply->sent = true;
+		/* Was it connected?  Then what the other side did with it is not known. */
+		(void)curl_easy_getinfo(handle->easy, CURLINFO_PRETRANSFER_TIME_T, &ready_us);
+		reply->sent = ready_us > 0;
 		return ABX_ENETWORK;
 	}
 }

@@ -108,8 +108,13 @@ is "$status" 125 'a connection that is lost at once'
 e2b_mend
 ok 'the next command runs' ab exec one -- true
 
-# Gone behind our back.
+# Paused, and gone, behind our back.
 id=$(ab status one --json | sed -n 's/.*"sandbox_id":[[:space:]]*"\([^"]*\)".*/\1/p')
+curl -sf --noproxy '*' -X POST -H "X-API-Key: $E2B_API_KEY" -H 'Content-Type: application/json' \
+	-d '{}' "$e2b/sandboxes/$id/pause"
+printf 'all of it\n' >"$T/given"
+is "$(ab exec one -- cat <"$T/given")" 'all of it' 'what it is given reaches a box that was paused'
+is "$(printf 'piped\n' | ab exec one -- cat)" piped 'and one that runs'
 curl -sf --noproxy '*' -X DELETE -H "X-API-Key: $E2B_API_KEY" "$e2b/sandboxes/$id"
 run ab exec one -- true
 is "$status" 125 'a command in a box that is gone'

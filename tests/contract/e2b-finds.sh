@@ -135,6 +135,10 @@ id=$(api POST /v2/sandboxes '{"templateID":"base","timeout":600}' |
 	sed -n 's/.*"sandboxID":"\([^"]*\)".*/\1/p')
 like "$id" '^i[a-z0-9]{20}$' 'a sandbox that somebody else made'
 e2b_forget
+code 1 'it cannot be cut off' ab create -n taken -y --sandbox-id "$id" --egress none
+like "$err" 'keeps the network' 'that is said'
+one_line_error 2 'keeps its environment' 'nor be given variables' \
+	ab create -n taken -y --sandbox-id "$id" -e A=b
 ok 'a box of it' ab create -n taken -y --sandbox-id "$id"
 is "$(id_of taken)" "$id" 'is that one'
 like "$(ab exec taken -- cat file)" '^hello$' 'with the project in it'
