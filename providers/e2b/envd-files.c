@@ -222,12 +222,9 @@ int32_t e2b_upload(struct abx_session *s, struct abx_call *call, const struct ab
 		return r;
 	f.envd = &envd;
 	r = send_file(&f, abx_buf_str(&path), size);
-	if (r != ABX_OK) {
-		r = fail(&f, r);
+	r = r == ABX_OK ? settle(&f, name, size) : fail(&f, r);
+	if (r != ABX_OK)
 		forget(&f, name);
-	} else {
-		r = settle(&f, name, size);
-	}
 	e2b_envd_release(&envd);
 	return r;
 }
