@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The environment that a box was given: a file of "K=V", each with a NUL behind it. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -90,10 +91,22 @@ int docker_env_copy(const struct abx_session *s, const char *from, const char *t
 	return r == -ENOENT ? 0 : r;
 }
 
+/* Also what a writer that was killed left of it. */
 void docker_env_remove(const struct abx_session *s, const char *id)
 {
 	char path[DOCKER_PATH_MAX];
+	const size_t len = strlen(id);
+	struct dirent *e;
+	DIR *dir;
 
-	if (path_of(s, id, path) == 0)
-		(void)unlink(path);
+	if (path_of(s, id, path) < 0)
+		return;
+	*strrchr(path, '/') = '\0';
+	dir = opendir(path);
+	while (dir && (e = readdir(dir)))
+		if (strncmp(e->d_name, id, len) == 0 &&
+		    (!e->d_name[len] || strncmp(e->d_name + len, ".tmp-", 5) == 0))
+			(void)unlinkat(dirfd(dir), e->d_name, 0);
+	if (dir)
+		(void)closedir(dir);
 }

@@ -27,6 +27,7 @@
 #
 # Helpers
 #	ab ARG...                 the agentbox of the build tree, with its providers
+#	memory_limit KIB          so much; for a build with sanitizers, which take their own, more
 #	box_id NAME               the id of a box by name
 #	make_repo DIR             a git repository, two commits, with odd names, modes and links
 #	make_dirty DIR            staged, unstaged, deleted, renamed, untracked and ignored files
@@ -88,6 +89,15 @@ with_local()
 	providers=$*
 	if ab doctor --provider local >/dev/null 2>&1; then
 		providers="$providers local"
+	fi
+}
+
+memory_limit() # KiB
+{
+	if grep -q -e '-fsanitize' "$BUILD/config.status"; then
+		echo 10000000
+	else
+		echo "$1"
 	fi
 }
 

@@ -40,9 +40,7 @@ works_there()
 }
 
 expected=0
-# Sanitizers take memory of their own.
-rss_max=30720
-grep -q -e '-fsanitize' "$BUILD/config.status" && rss_max=10000000
+rss_max=$(memory_limit 30720)
 timed()
 {
 	what=$1

@@ -57,6 +57,7 @@ is "$(templates)" 0 'and leaves nothing'
 
 # A client that dies in the middle of a build.
 e2b_order '{"path": "/templates/*/builds/*/status", "kind": "hang", "count": 1}'
+e2b_forget
 "$BUILD/tests/wrapper" agentbox prepare >/dev/null 2>&1 &
 pid=$!
 waits()
