@@ -100,6 +100,11 @@ static void remove_spool(const struct abx_create_look *l)
 		abx_lock_forget(home, l->id);
 }
 
+bool abx_create_look_is_here(const struct abx_create_look *l)
+{
+	return abx_cloud_caps(l->c.cloud) & ABX_CAP_LOCAL;
+}
+
 void abx_create_look_free(struct abx_create_look *l)
 {
 	if (!l)

@@ -64,6 +64,8 @@ struct abx_created {
 struct abx_create_look;
 int abx_create_look(struct abx_app *app, const struct abx_create *req, struct abx_create_look **ret,
 		    struct abx_err *err);
+/* Are they boxes of this machine, so that making them is work for it? */
+bool abx_create_look_is_here(const struct abx_create_look *look);
 void abx_create_look_free(struct abx_create_look *look);
 
 /* On success the box runs and its record is complete.  On failure nothing is left, or what

@@ -11,8 +11,9 @@
 #include "core/util/redact.h"
 #include "core/util/thread.h"
 
-/* Creates mostly wait for a provider. */
+/* Creates mostly wait for a provider, but on this machine for each other. */
 #define MAX_THREADS 64
+#define MAX_THREADS_HERE 16
 /* Files that one create has open at most, and that the program has. */
 #define FILES_EACH 32
 #define FILES_OURS 64
@@ -73,20 +74,21 @@ static void *work(void *arg)
 }
 
 /* As many as may have their files open. */
-static unsigned int max_threads(void)
+static unsigned int max_threads(const struct many *m)
 {
+	const rlim_t wanted = abx_create_look_is_here(m->look) ? MAX_THREADS_HERE : MAX_THREADS;
 	struct rlimit l;
-	rlim_t most = MAX_THREADS;
+	rlim_t most = wanted;
 
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur / FILES_EACH < MAX_THREADS + 2)
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur / FILES_EACH < wanted + 2)
 		most = l.rlim_cur > FILES_OURS + FILES_EACH ? (l.rlim_cur - FILES_OURS) / FILES_EACH
 							    : 1;
-	return most < MAX_THREADS ? (unsigned int)most : MAX_THREADS;
+	return (unsigned int)(most < wanted ? most : wanted);
 }
 
 static void make_all(struct many *m)
 {
-	const unsigned int most = max_threads();
+	const unsigned int most = max_threads(m);
 	pthread_t threads[MAX_THREADS];
 	unsigned int n = 0;
 

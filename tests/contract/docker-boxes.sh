@@ -98,7 +98,7 @@ unlike "$(cat "$T/image")" of-the-box 'that has nothing of it either'
 ok 'it goes' ab checkpoint rm plain -y
 
 # One that dies by itself is noticed.
-ab watch --json >"$T/events" 2>"$T/watch.err" &
+"$BUILD/tests/wrapper" agentbox watch --json >"$T/events" 2>"$T/watch.err" &
 watcher=$!
 atexit end_watcher
 wait_for 20 grep -q plain "$T/events" || fail 'watch begins'
