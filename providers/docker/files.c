@@ -83,17 +83,6 @@ static int32_t spool(struct abx_session *s, struct abx_call *call, int from, int
 	return ABX_OK;
 }
 
-/* How much of a file is left to read; -1: not known. */
-static int64_t rest_of(int fd)
-{
-	struct stat st;
-	off_t at = lseek(fd, 0, SEEK_CUR);
-
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || at < 0)
-		return -1;
-	return st.st_size > at ? st.st_size - at : 0;
-}
-
 static int32_t send_file(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 			 const struct abx_transfer *t, int fd, int64_t size)
 {
@@ -118,14 +107,14 @@ int32_t docker_upload(struct abx_session *s, struct abx_call *call, const struct
 		      const struct abx_transfer *t)
 {
 	abx_autoclose int spooled = -1;
-	int64_t size = t->size_bytes >= 0 ? t->size_bytes : rest_of(t->fd);
+	int64_t size = t->size_bytes >= 0 ? t->size_bytes : abx_fs_rest(t->fd);
 	int fd = t->fd;
 	int32_t r = ABX_OK;
 
 	if (size < 0) {
 		r = spool(s, call, fd, &spooled);
 		fd = spooled;
-		size = fd >= 0 ? rest_of(fd) : 0;
+		size = fd >= 0 ? abx_fs_rest(fd) : 0;
 	}
 	return r == ABX_OK ? send_file(s, call, sb, t, fd, size) : r;
 }

@@ -171,6 +171,9 @@ int32_t e2b_url(struct abx_session *s, struct abx_call *call, const struct abx_s
 		const struct abx_url_req *req);
 /* The sandbox's description, cJSON_Delete() it; ABX_ENOTFOUND when it is gone. */
 int32_t e2b_inspect(struct abx_session *s, struct abx_call *call, const char *id, cJSON **ret);
+/* That of a box, which is emitted as it is now; cJSON_Delete() it. */
+int32_t e2b_look(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		 cJSON **ret);
 /* Emit it as described. */
 int32_t e2b_emit(struct abx_session *s, struct abx_call *call, const cJSON *described,
 		 const struct e2b_data *data);

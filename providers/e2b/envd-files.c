@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "abxsdk/fs.h"
 #include "providers/e2b/envd.h"
 
 #define QUIET_MS 60000
@@ -113,17 +114,6 @@ static int32_t take_reply(struct file *f, int32_t r, struct abx_http_reply *repl
 	return r;
 }
 
-/* How much of a file is left to read; -1: not known. */
-static int64_t rest_of(int fd)
-{
-	struct stat st;
-	off_t at = lseek(fd, 0, SEEK_CUR);
-
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || at < 0)
-		return -1;
-	return st.st_size > at ? st.st_size - at : 0;
-}
-
 /* What is at one place in a file can be sent again: it replaces what came of it. */
 static bool again(struct file *f, int32_t r, off_t from, uint32_t attempt)
 {
@@ -205,7 +195,7 @@ int32_t e2b_upload(struct abx_session *s, struct abx_call *call, const struct ab
 		   const struct abx_transfer *t)
 {
 	abx_auto(abx_buf) struct abx_buf path = ABX_BUF_INIT(PATH_BYTES);
-	const int64_t size = t->size_bytes >= 0 ? t->size_bytes : rest_of(t->fd);
+	const int64_t size = t->size_bytes >= 0 ? t->size_bytes : abx_fs_rest(t->fd);
 	struct file f = {.s = s, .call = call, .sb = sb, .t = t, .what = "upload"};
 	struct e2b_envd envd;
 	uint64_t random[2];

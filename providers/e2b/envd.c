@@ -125,16 +125,9 @@ void e2b_envd_release(struct e2b_envd *d)
 int32_t e2b_envd_gone(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
 		      const char *said)
 {
-	struct e2b_data data;
 	cJSON *doc = NULL;
-	int32_t r;
+	int32_t r = e2b_look(s, call, sb, &doc);
 
-	e2b_data_read(call, sb, &data);
-	r = e2b_inspect(s, call, sb->id, &doc);
-	if (r == ABX_OK) {
-		e2b_data_take(call, doc, &data);
-		r = e2b_emit(s, call, doc, &data);
-	}
 	if (r == ABX_OK && strcmp(abx_json_get_text(doc, "state"), "paused") == 0)
 		r = abx_fail(call, ABX_ESTATE, "start it", "box %s: it is paused", sb->id);
 	else if (r == ABX_OK)

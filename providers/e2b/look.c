@@ -95,18 +95,30 @@ int32_t e2b_inspect(struct abx_session *s, struct abx_call *call, const char *id
 	return r;
 }
 
-int32_t e2b_get(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb)
+int32_t e2b_look(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb,
+		 cJSON **ret)
 {
 	struct e2b_data data;
 	cJSON *doc = NULL;
-	int32_t r;
+	int32_t r = e2b_inspect(s, call, sb->id, &doc);
 
-	e2b_data_read(call, sb, &data);
-	r = e2b_inspect(s, call, sb->id, &doc);
 	if (r == ABX_OK) {
+		e2b_data_read(call, sb, &data);
 		e2b_data_take(call, doc, &data);
 		r = e2b_emit(s, call, doc, &data);
+		explicit_bzero(&data, sizeof(data));
 	}
+	if (r == ABX_OK)
+		*ret = abx_steal_ptr(&doc);
+	cJSON_Delete(doc);
+	return r;
+}
+
+int32_t e2b_get(struct abx_session *s, struct abx_call *call, const struct abx_sandbox *sb)
+{
+	cJSON *doc = NULL;
+	int32_t r = e2b_look(s, call, sb, &doc);
+
 	cJSON_Delete(doc);
 	return r;
 }

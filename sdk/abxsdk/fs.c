@@ -375,3 +375,13 @@ uint64_t abx_fs_room(int fd)
 		return UINT64_MAX;
 	return (uint64_t)(geteuid() ? v.f_bavail : v.f_bfree) * v.f_frsize;
 }
+
+int64_t abx_fs_rest(int fd)
+{
+	struct stat st;
+	off_t at = lseek(fd, 0, SEEK_CUR);
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || at < 0)
+		return -1;
+	return st.st_size > at ? st.st_size - at : 0;
+}

@@ -56,4 +56,7 @@ uint64_t abx_fs_room(int fd);
 /* "." or "..", which every directory lists. */
 bool abx_fs_is_dot(const char *name);
 
+/* How many bytes of a regular file are left to read behind its offset; -1: not known. */
+int64_t abx_fs_rest(int fd);
+
 #endif

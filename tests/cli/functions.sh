@@ -27,6 +27,7 @@
 #
 # Helpers
 #	ab ARG...                 the agentbox of the build tree, with its providers
+#	killed_at N CMD...        agentbox CMD dies after its N-th write to the database; else false
 #	memory_limit KIB          so much; for a build with sanitizers, which take their own, more
 #	box_id NAME               the id of a box by name
 #	make_repo DIR             a git repository, two commits, with odd names, modes and links
@@ -90,6 +91,17 @@ with_local()
 	if ab doctor --provider local >/dev/null 2>&1; then
 		providers="$providers local"
 	fi
+}
+
+killed_at() # N CMD...
+{
+	n=$1
+	shift
+	status=0
+	KILL_AT_WRITE=$n LD_PRELOAD=$BUILD/tests/preload/.libs/kill-at-write.so \
+		"$BUILD/tests/wrapper" agentbox "$@" \
+		</dev/null >"$T/run.out" 2>"$T/run.err" || status=$?
+	[ "$status" -eq 137 ]
 }
 
 memory_limit() # KiB

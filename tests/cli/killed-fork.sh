@@ -4,7 +4,6 @@
 # nothing is left but what is whole, and the names are free.
 . "${0%/*}/functions.sh"
 
-preload=$BUILD/tests/preload/.libs/kill-at-write.so
 providers=mock
 if ab provider info local --json 2>/dev/null | grep -q 'has_snapshot_create.*true' &&
 	ab doctor --provider local >/dev/null 2>&1; then
@@ -12,16 +11,6 @@ if ab provider info local --json 2>/dev/null | grep -q 'has_snapshot_create.*tru
 fi
 make_repo "$T/repo" >/dev/null
 cd "$T/repo" || exit 99
-
-killed_at() # N CMD...
-{
-	n=$1
-	shift
-	status=0
-	KILL_AT_WRITE=$n LD_PRELOAD=$preload "$BUILD/tests/wrapper" agentbox "$@" \
-		</dev/null >"$T/run.out" 2>"$T/run.err" || status=$?
-	[ "$status" -eq 137 ]
-}
 
 snapshots() # PROVIDER
 {

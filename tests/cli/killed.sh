@@ -7,7 +7,6 @@
 # shellcheck source=../contract/docker-play.sh
 . "${0%/*}/../contract/docker-play.sh"
 
-preload=$BUILD/tests/preload/.libs/kill-at-write.so
 providers=mock
 # shellcheck disable=SC2154 # set by the harness that knows what this machine can do
 if ab doctor --provider local >/dev/null 2>&1; then
@@ -40,16 +39,6 @@ litter()
 		docker_api GET '/containers/json?all=1' | grep -o '"/agentbox-[^"]*'
 	find "$AGENTBOX_HOME"/providers/docker/env -type f 2>/dev/null
 	tap_left_over
-}
-
-killed_at() # N CMD...
-{
-	n=$1
-	shift
-	status=0
-	KILL_AT_WRITE=$n LD_PRELOAD=$preload "$BUILD/tests/wrapper" agentbox "$@" \
-		</dev/null >"$T/run.out" 2>"$T/run.err" || status=$?
-	[ "$status" -eq 137 ]
 }
 
 # A child of the dead one that has not become git yet has its locks for another moment: then

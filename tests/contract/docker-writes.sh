@@ -7,7 +7,6 @@
 
 docker_engine
 docker_root "$T/root.tar" || fail 'a root file system is made'
-preload=$BUILD/tests/preload/.libs/kill-at-write.so
 export AGENTBOX_PROVIDER=docker
 make_repo "$T/repo" >/dev/null
 cd "$T/repo" || exit 99
@@ -22,16 +21,6 @@ left()
 	for what in '/images/json?all=1&' '/containers/json?all=1&' '/volumes?'; do
 		docker_api GET "/v1.41${what}filters=$filters" | grep -oE '"Created(At)?"' | wc -l
 	done | tr '\n' ' '
-}
-
-killed_at() # N CMD...
-{
-	n=$1
-	shift
-	status=0
-	KILL_AT_WRITE=$n LD_PRELOAD=$preload "$BUILD/tests/wrapper" agentbox "$@" \
-		</dev/null >"$T/run.out" 2>"$T/run.err" || status=$?
-	[ "$status" -eq 137 ]
 }
 
 # What nobody waits for may go on for a while.
